@@ -10,6 +10,7 @@ import { bfclSettingsSchema } from "./bfcl/settings.ts";
 import { defaults } from "./defaults.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { shopEnvironment } from "./demo/shop/shop.ts";
+import { conversationFormats } from "./formats/conversations/formats.ts";
 import { harborEnvironment, harborSettingsSchema } from "./harbor/harbor.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
@@ -44,4 +45,5 @@ export const extensions: readonly Extension[] = [
   { environments: { harbor: { create: harborEnvironment, settings: harborSettingsSchema } } },
   { wires: remoteEnvironments },
   { engine: tinkerEngine },
+  { conversations: conversationFormats },
 ];

@@ -1,6 +1,7 @@
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
 import { addEngine, type RemoteEngine } from "./sdk/engine.ts";
 import { addDefaults, type Defaults } from "./training/defaults.ts";
+import { addConversationFormats, type ConversationFormat } from "./training/supervised/formats.ts";
 
 /** A part that the core does not know: it brings what a configuration can name. Its commands are listed in extensions/commands.ts. */
 export interface Extension {
@@ -10,12 +11,15 @@ export interface Extension {
   /** The engine of the kind "tinker". */
   readonly engine?: RemoteEngine;
   readonly defaults?: Defaults;
+  /** Formats of conversations to learn from. */
+  readonly conversations?: readonly ConversationFormat[];
 }
 
 /** Adds what extensions bring. Adding one again changes nothing. */
 export function useExtensions(extensions: readonly Extension[]): void {
-  for (const { environments, wires, engine, defaults } of extensions) {
+  for (const { environments, wires, engine, defaults, conversations = [] } of extensions) {
     addEnvironments(environments, wires);
+    addConversationFormats(conversations);
     if (defaults !== undefined) addDefaults(defaults);
     if (engine !== undefined) addEngine(engine);
   }

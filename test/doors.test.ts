@@ -94,6 +94,7 @@ const open: Readonly<Record<string, string>> = {
   "src/rollouts/": "what an environment returns: episodes are instances with state of their own",
   "extensions/office/": "answers of the office's own tools",
   "src/training/supervised/": "messages that a closed door reads behind it, and rows that are refused",
+  "extensions/formats/conversations/": "messages that a closed door reads behind it, and rows that are refused",
   "src/training/evaluation/": "files of our own",
   "src/training/config-file.ts": "a module's exports beside its default, which may be anything",
   "src/runs/": "files of our own, and answers of MLflow's",

@@ -6,6 +6,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { createGzip, gzipSync } from "node:zlib";
 import { beforeEach, expect, test, vi } from "vitest";
+import { conversationFormats } from "../extensions/formats/conversations/formats.ts";
 import { compileTemplate } from "../src/chat/template.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { host } from "../src/core/host.ts";
@@ -15,7 +16,10 @@ import { readLocalSearch } from "../src/tools/search/local.ts";
 import { readRecordedSearch } from "../src/tools/search/recorded.ts";
 import { loadConfigFile } from "../src/training/config-file.ts";
 import { readConversations } from "../src/training/supervised/conversations.ts";
+import { addConversationFormats } from "../src/training/supervised/formats.ts";
 import { writeTinyModel } from "./tiny-model.ts";
+
+addConversationFormats(conversationFormats);
 
 /** Files that would never end, or fill the memory: each is refused by an error of the package that says why. */
 let folder: string;

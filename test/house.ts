@@ -196,6 +196,11 @@ export const parts: readonly Part[] = [
     holds: "the default world ([environments/office.md](environments/office.md))",
     knows: [...worlds, "src/algorithms", "src/training"],
   },
+  {
+    path: "extensions/formats",
+    holds: "conversations in other formats than the OpenAI one ([algorithms/sft.md](algorithms/sft.md))",
+    knows: ["src/core", "src/training"],
+  },
   { path: "extensions/arpo-protocol", holds: "ARPO's protocol, tools and reward", knows: [...worlds, "src/actions"] },
   {
     path: "extensions/knowledge",

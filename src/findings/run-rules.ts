@@ -3,7 +3,7 @@ import { succeeded } from "../core/outcome.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { filterIndex } from "../runs/filter.ts";
 import type { IndexLine } from "../runs/index-file.ts";
-import { writtenBy } from "../runs/tags.ts";
+import { writtenBy } from "../runs/written.ts";
 
 /** A finding over recorded episodes. It names more than one example. */
 export interface RunFinding {

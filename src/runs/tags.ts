@@ -4,6 +4,7 @@ import { RunError } from "../core/errors.ts";
 import { escaped } from "../core/escaped.ts";
 import { succeeded } from "../core/outcome.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { writtenBy } from "./written.ts";
 
 /** A pattern that an episode may show, by name. */
 export const tagSchema = z.discriminatedUnion("kind", [
@@ -77,22 +78,6 @@ function matches(texts: readonly string[], pattern: string): boolean[] {
       cause,
     });
   }
-}
-
-/** All that the model wrote, calls included. */
-export function writtenBy({ messages }: Trajectory): string {
-  return messages
-    .flatMap((message) =>
-      message.role === "assistant"
-        ? [
-            message.reasoning ?? "",
-            message.content,
-            ...(message.toolCalls ?? []).map(({ name, arguments: args }) => `${name}(${JSON.stringify(args)})`),
-          ]
-        : [],
-    )
-    .filter((text) => text !== "")
-    .join("\n");
 }
 
 function callsOf({ messages }: Trajectory): string[] {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
+import { conversationFormats } from "../../extensions/formats/conversations/formats.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { rollout } from "../../src/rollouts/rollout.ts";
 import { atifOf } from "../../src/runs/export/atif.ts";
@@ -10,6 +11,7 @@ import { trainingTraceOf } from "../../src/runs/export/training-trace.ts";
 import { openModel } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config.ts";
 import { readConversations } from "../../src/training/supervised/conversations.ts";
+import { addConversationFormats } from "../../src/training/supervised/formats.ts";
 import { call, opened, output, script, withPackage } from "./packages.ts";
 import { played } from "./played.ts";
 
@@ -115,6 +117,8 @@ def entry(node, messages, message, tools=[], mask=1):
 entries = [entry("a", first, call, tools), entry("b", second, said("At 10."), tools), entry("c", [{"role": "user", "content": "A title"}], said("Times"))]
 made = {"trace": entries, "masked": [entry("a", first, call, tools, 0)]}
 print(json.dumps({name: TrainingTrace.from_entries(each).model_dump() for name, each in made.items()}))`;
+
+  addConversationFormats(conversationFormats);
   const { trace, masked } = await output("openenv", ["-c", code]);
   const file = join(mkdtempSync(join(tmpdir(), "trace-")), "traces.jsonl");
   writeFileSync(file, JSON.stringify(trace));

@@ -2,8 +2,12 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { conversationFormats } from "../../../extensions/formats/conversations/formats.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { readConversations } from "./conversations.ts";
+import { addConversationFormats } from "./formats.ts";
+
+addConversationFormats(conversationFormats);
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-conversations-"));
 function file(...lines: readonly unknown[]): string {

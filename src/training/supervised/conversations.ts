@@ -1,15 +1,13 @@
 import { z } from "zod";
 import { CalledTools, exactArguments, messageOfWire, messageSchema } from "../../chat/openai-messages.ts";
-import { door, nearestIssue } from "../../core/door.ts";
+import { door } from "../../core/door.ts";
 import { ConfigError, reasonOf } from "../../core/errors.ts";
 import { parseJson } from "../../core/json.ts";
 import type { Message, ToolCall } from "../../core/messages.ts";
 import { inCallOrder } from "../../core/tool-results.ts";
 import { readBounded, utf8Of } from "../../files/bounded.ts";
 import type { JsonSchema, Tool } from "../../tools/tool.ts";
-import { atifSchema } from "./atif.ts";
-import { chatRow, harmlessOfRows } from "./dataset-rows.ts";
-import { trainingTraceSchema } from "./training-trace.ts";
+import { exampleLine, harmlessOfRows, inChatFormat, understood } from "./formats.ts";
 
 /** A conversation to learn from. */
 export interface Conversation {
@@ -56,8 +54,7 @@ const lineSchema = door(
 
 /**
  * Reads conversations in the OpenAI chat format, one JSON object a line, or a list of them in JSON: `messages` with their tool calls, and `tools` if
- * there are any. Each may be a row in another format of datasets (`chatRow`), a trajectory in Harbor's ATIF, or OpenEnv's `TrainingTrace` with its
- * messages, instead; of the last two the whole file may be one.
+ * there are any. Each row, or the whole file, may be in another format, which an extension brings, instead.
  * @throws ConfigError naming the first line or item that is wrong
  */
 export function readConversations(path: string): Conversation[] {
@@ -69,10 +66,8 @@ export function readConversations(path: string): Conversation[] {
   }
   const conversations = /^\s*\[/.test(text) ? readList(text, path) : readLines(text, path);
   if (conversations.length > 0) return conversations;
-  throw new ConfigError(path, "empty", { expected: "at least one conversation", hint: example });
+  throw new ConfigError(path, "empty", { expected: "at least one conversation", hint: exampleLine });
 }
-
-const example = 'A line is {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}.';
 
 function readList(text: string, path: string): Conversation[] {
   return parsed(text, path, z.array(z.unknown())).flatMap((item, i) => readRow(item, `${path}, item ${i + 1}`));
@@ -88,25 +83,12 @@ function readLines(text: string, path: string): Conversation[] {
 }
 
 function parsed<Schema extends z.ZodType>(text: string, where: string, schema: Schema): z.output<Schema> {
-  return parseJson(text, schema, (expected, cause) => new ConfigError(where, cause, { expected, hint: example, cause }));
+  return parseJson(text, schema, (expected, cause) => new ConfigError(where, cause, { expected, hint: exampleLine, cause }));
 }
 
 /** Reads a row. @throws ConfigError naming what is wrong */
 export function readRow(json: unknown, where: string): Conversation[] {
-  const { schema_version: version } = (json ?? {}) as { readonly schema_version?: unknown };
-  if (typeof version === "number")
-    return understood(trainingTraceSchema, json, where, "OpenEnv's TrainingTrace, with the messages of each turn").map((each) =>
-      readConversation(each, where),
-    );
-  const isAtif = typeof version === "string" && version.startsWith("ATIF-v");
-  return [readConversation(isAtif ? understood(atifSchema, json, where, "Harbor's ATIF") : chatRow(json, where), where)];
-}
-
-function understood<T>(schema: z.ZodType<T>, json: unknown, where: string, expected: string): T {
-  const parsed = schema.safeParse(json);
-  if (parsed.success) return parsed.data;
-  const { path, message } = nearestIssue(parsed.error.issues);
-  throw new ConfigError(`${where}: ${path.join(".") || "the line"}`, message, { expected, hint: example });
+  return inChatFormat(json, where).map((each) => readConversation(each, where));
 }
 
 function readConversation(json: unknown, where: string): Conversation {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { door } from "../../core/door.ts";
+import { door } from "../../../src/core/door.ts";
 
 const part = door("a part of text in ATIF", { type: z.literal("text", "only text"), text: z.string() });
 const contentSchema = z.union([z.string(), z.array(part)]);

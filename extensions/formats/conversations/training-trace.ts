@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { door } from "../../core/door.ts";
-import { present } from "../../core/present.ts";
+import { door } from "../../../src/core/door.ts";
+import { present } from "../../../src/core/present.ts";
 
 const messageSchema = z.looseObject({ role: z.string() }); // readConversation closes it
 /** How the answers of a trace were sampled, and what servers write beside them. */

@@ -2,7 +2,11 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readConversations } from "./conversations.ts";
+import { readConversations } from "../../../src/training/supervised/conversations.ts";
+import { addConversationFormats } from "../../../src/training/supervised/formats.ts";
+import { conversationFormats } from "./formats.ts";
+
+addConversationFormats(conversationFormats);
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-rows-"));
 function read(rows: unknown) {

@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { type DoorDetails, door, nearestIssue } from "../../core/door.ts";
-import { ConfigError } from "../../core/errors.ts";
-import { parseJson } from "../../core/json.ts";
+import { door, nearestIssue } from "../../../src/core/door.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { parseJson } from "../../../src/core/json.ts";
+import { harmlessOfRows } from "../../../src/training/supervised/formats.ts";
 
 /** Roles in the OpenAI format of ShareGPT's `from`, and of LLaMA-Factory's results. */
 const roles: Readonly<Record<string, string>> = {
@@ -14,78 +15,6 @@ const roles: Readonly<Record<string, string>> = {
 };
 const calls = "function_call";
 
-/** Columns that say where a row is from and how it was chosen. */
-export const harmlessOfRows: DoorDetails = {
-  ignores: [
-    ...[
-      "id",
-      "_id",
-      "uid",
-      "uuid",
-      "idx",
-      "index",
-      "hash",
-      "row_id",
-      "item_id",
-      "sample_id",
-      "example_id",
-      "question_id",
-      "data_id",
-    ],
-    ...["conversation_id", "chat_id", "session_id", "prompt_id", "trace_id", "task_id", "instance_id", "dataset_id", "doc_id"],
-    ...[
-      "source",
-      "data_source",
-      "source_dataset",
-      "origin",
-      "dataset",
-      "dataset_name",
-      "url",
-      "license",
-      "meta",
-      "metadata",
-      "extra",
-    ],
-    ...[
-      "info",
-      "extra_info",
-      "category",
-      "categories",
-      "subcategory",
-      "topic",
-      "domain",
-      "task",
-      "task_type",
-      "type",
-      "kind",
-      "tags",
-    ],
-    ...[
-      "language",
-      "lang",
-      "difficulty",
-      "created",
-      "created_at",
-      "timestamp",
-      "date",
-      "author",
-      "annotator",
-      "title",
-      "version",
-    ],
-    ...["model", "model_name", "generator", "num_turns", "n_turns", "num_tokens", "token_count", "tokens", "length", "usage"],
-    ...["__index_level_0__"],
-  ],
-  neutral: {
-    images: [],
-    videos: [],
-    audios: [],
-    documents: [],
-    label: true,
-    parallel_tool_calls: true,
-    chat_template_kwargs: {},
-  },
-};
 const toolsSchema = z.union([z.string(), z.array(z.unknown())]).nullish();
 const maskSchema = z.array(z.unknown()).nullish();
 const flag = z.unknown().optional();
