@@ -16,9 +16,11 @@ const webSettings = {
 const service = <Name extends string>(name: Name) => acts.address(z.literal(name));
 
 export const deepResearchSettingsSchema = z.strictObject({
-  /** Files of questions and answers, of each split. Questions of other splits are left out of `train`. */
-  data: z.strictObject({ train: files, validation: files, test: files, challenge: files }),
-  /** The collection that is searched. */
+  data: z
+    .strictObject({ train: files, validation: files, test: files, challenge: files })
+    .describe(
+      "`{ train, validation, test, challenge }`: a file of questions and answers each, or a list. Questions of other splits are left out of `train`",
+    ),
   search: z
     .discriminatedUnion("kind", [
       z.strictObject({ kind: z.literal("local"), path: file }),
@@ -27,66 +29,70 @@ export const deepResearchSettingsSchema = z.strictObject({
       z.strictObject({ kind: service("tavily"), ...webSettings, keyEnv: webSettings.keyEnv.default("TAVILY_API_KEY") }),
       z.strictObject({ kind: z.literal("searxng"), url: acts.address(z.url()), folder: webSettings.folder }),
     ])
-    .optional(),
+    .optional()
+    .describe(
+      '`{ kind: "local", path }`; `{ kind: "brave" }`, `"serper"` or `"tavily"`, with the key in the variable `keyEnv` (`BRAVE_API_KEY`, …); `{ kind: "searxng", url }`. `folder` keeps answers of web services',
+    ),
   /** The deep-search variant: pages of the results are read and condensed by a second model. */
   deepSearch: z
     .strictObject({
       summariser: z.strictObject({
-        /** The address of a server of the chat-completions protocol. */
-        baseUrl: acts.address(z.url()),
-        model: z.string().min(1),
-        /** The environment variable that holds the server's key. */
-        keyEnv: acts.variable(z.string().min(1)).optional(),
-        temperature: z.number().min(0).default(0.6),
-        maxTokens: z.int().min(1).default(4096),
-        /** Further fields of its requests. null leaves one out. */
-        request: z.record(z.string(), z.unknown()).default({}),
+        baseUrl: acts
+          .address(z.url())
+          .describe("server of the model that condenses pages ([deep search](environments/benchmarks.md#deep-search))"),
+        model: z.string().min(1).describe("its name"),
+        keyEnv: acts.variable(z.string().min(1)).optional().describe("environment variable with its key"),
+        temperature: z.number().min(0).default(0.6).describe("its temperature"),
+        maxTokens: z.int().min(1).default(4096).describe("tokens of its answer"),
+        request: z.record(z.string(), z.unknown()).default({}).describe("further fields of its requests; null removes one"),
       }),
-      /** Results whose pages are read. */
-      pages: z.int().min(1).max(10).default(10),
-      /** Characters of a page to either side of the sentence that is nearest to the snippet. */
-      around: z.int().min(1).default(3000),
-      /** Lets pages of this machine's own servers be read. */
+      pages: z.int().min(1).max(10).default(10).describe("results whose pages are read"),
+      around: z.int().min(1).default(3000).describe("characters of a page around the sentence nearest to the snippet"),
       allowLoopback: acts
         .by(z.boolean(), (allowed) => (allowed ? [{ kind: "connects", what: "servers of this machine" }] : []))
-        .default(false),
+        .default(false)
+        .describe("permits pages of this machine's servers"),
     })
     .optional(),
-  /** A file of recorded searches, asked first. Without `search` there are no results for others. */
-  recorded: file.optional(),
-  /** The protocol of ARPO's rollouts in training, or of its evaluation. */
-  protocol: z.enum(["training", "evaluation"]).default("training"),
+  recorded: file.optional().describe("a file of recorded searches, used first"),
+  protocol: z.enum(["training", "evaluation"]).default("training").describe("ARPO's `training` or `evaluation` protocol"),
   limits: z
     .strictObject({
-      /** Calls of a response, of both tools together. */
-      calls: count,
-      search: count,
-      python: count,
-      /** Characters of a result. */
-      resultLength: count,
-      /** Tokens of a response, results included. 4096: ARPO's runs for reasoning. */
-      responseTokens: z.int().min(1).default(4096),
+      calls: count.describe("calls of a response; 3 in training, no limit in evaluation"),
+      search: count.describe("searches among them; no limit, 10"),
+      python: count.describe("Python calls; no limit, 5"),
+      resultLength: count.describe("characters of a result; 100,000 if omitted"),
+      /** 4096: ARPO's runs for reasoning. */
+      responseTokens: z
+        .int()
+        .min(1)
+        .default(4096)
+        .describe("tokens of a response, results included; raise `rollout.maxTokens` with it"),
     })
     .prefault({}),
-  /** How good an answer is: token F1 for all (the published code), or for mathematics whether the formulas are the same. */
-  grader: z.enum(["f1", "by-ability"]).default("f1"),
+  grader: z
+    .enum(["f1", "by-ability"])
+    .default("f1")
+    .describe("token F1, or `by-ability`: for mathematics 1 if the formulas are equal"),
   /**
    * Whether formulas are the same, for success of mathematics in the evaluation protocol: by the published code's rules, or by symbolic mathematics (Compute
    * Engine, to be installed). Rules count where symbolic mathematics cannot decide.
    */
-  math: z.enum(["rules", "symbolic"]).default("rules"),
-  /** The ability of questions that do not say theirs. */
-  ability: z.enum(["qa", "math"]).default("qa"),
-  /** The tools that the system message explains; `code-search-zh` is the Chinese one. Without search nothing needs to be there to be searched. */
-  prompt: z.enum(promptKinds).default("code-search"),
-  /** The system message of questions that do not bring their own prompt. Default that of `prompt`. */
-  system: z.string().optional(),
+  math: z
+    .enum(["rules", "symbolic"])
+    .default("rules")
+    .describe(
+      "how formulas are compared in evaluation: by the published rules, or `symbolic` ([evaluation](environments/benchmarks.md#evaluation))",
+    ),
+  ability: z.enum(["qa", "math"]).default("qa").describe("of questions without one"),
+  prompt: z.enum(promptKinds).default("code-search").describe("tools that the system message explains"),
+  system: z.string().optional().describe("system message of questions without a prompt; that of `prompt` if omitted"),
   /** ARPO's limit for a Python call is 120 s. */
   python: z
     .strictObject({
-      interpreters: z.int().min(1).default(2),
-      timeoutMs: z.number().positive().max(longestTimer).default(120_000),
-      memoryMb: z.number().min(64).max(4096).default(256),
+      interpreters: z.int().min(1).default(2).describe("Python processes"),
+      timeoutMs: z.number().positive().max(longestTimer).default(120_000).describe("for one call"),
+      memoryMb: z.number().min(64).max(4096).default(256).describe("of Python's memory"),
     })
     .prefault({}),
 });

@@ -3,26 +3,38 @@ import { kindNames } from "./kinds.ts";
 import type { WorldSize } from "./world.ts";
 
 export const knowledgeSettingsSchema = z.strictObject({
-  /** Chooses the kinds, and how much there is to search. */
-  difficulty: z.enum(["small", "default", "large"]).default("default"),
-  /** The kinds of question that occur. */
-  kinds: z.array(z.enum(kindNames)).min(1).optional(),
-  /** The share of names that two have, and of facts that a question needs which have a former value beside them. */
-  ambiguity: z.number().min(0).max(1).default(0.5),
-  /** The share of facts that a question needs which a page of a wrong source states otherwise. Above 0 every page names its source. */
-  disputes: z.number().min(0).max(1).default(0.6),
-  /** Pages that a search shows. */
-  pages: z.int().min(1).max(10).default(2),
-  /** exact: 1 for the right answer in the right format, else 0. arpo: ARPO's reward, from −1 to 1.1. */
-  reward: z.enum(["exact", "arpo"]).default("exact"),
-  /** The tool that answers a Python call: a calculator for one expression, or Python itself. */
-  calculator: z.enum(["expressions", "python"]).default("expressions"),
-  /** The prompt that explains how to call tools: the default model knows, others need it in full. */
-  prompt: z.enum(["short", "full"]).default("short"),
-  /** Calls that a response may make; one more ends it. */
-  calls: z.int().min(1).default(8),
-  /** Tokens of a response, results included. */
-  responseTokens: z.int().min(1).default(512),
+  difficulty: z
+    .enum(["small", "default", "large"])
+    .default("default")
+    .describe("`small` (four kinds of question, 16 documents or more), `default` (eight, 24) or `large` (eleven, 40)"),
+  kinds: z.array(z.enum(kindNames)).min(1).optional().describe("kinds of question that occur; the difficulty's if omitted"),
+  ambiguity: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.5)
+    .describe("share of names with two bearers, and of needed facts with a former value beside them"),
+  disputes: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.6)
+    .describe("share of needed facts that a wrong source contradicts; above 0 every page names its source"),
+  pages: z.int().min(1).max(10).default(2).describe("pages that a search shows"),
+  reward: z
+    .enum(["exact", "arpo"])
+    .default("exact")
+    .describe("`exact`: 1 for the right answer in the right format, else 0; `arpo`: ARPO's, from −1 to 1.1"),
+  calculator: z
+    .enum(["expressions", "python"])
+    .default("expressions")
+    .describe("answers a Python call: a calculator for one expression, or `python`"),
+  prompt: z
+    .enum(["short", "full"])
+    .default("short")
+    .describe("system message: `short` for the default model, `full` explains the protocol"),
+  calls: z.int().min(1).default(8).describe("calls of a response; one more ends it"),
+  responseTokens: z.int().min(1).default(512).describe("tokens of a response, results included"),
 });
 
 type Parsed = z.output<typeof knowledgeSettingsSchema>;

@@ -10,28 +10,30 @@ const range = z
 export const scenarios = ["requests", "search", "handover", "history"] as const;
 
 export const officeSettingsSchema = settingsDoor("settings of the office", {
-  /** Chooses what is left out below, how much there is of everything, and how long episodes are. */
-  difficulty: z.enum(["small", "default", "large"]).default("default"),
-  /**
-   * requests: the office. search: one request for two papers out of an archive, a long search under a budget. handover: each request is another
-   * shift's, who sees a note of the one before and nothing else. history: the same notes, with all that was before in sight.
-   */
-  scenario: z.enum(scenarios).default("requests"),
-  /** The kinds of request that occur. */
+  difficulty: z
+    .enum(["small", "default", "large"])
+    .default("default")
+    .describe("`small` (one request), `default` (two or three, 4 to 12 turns) or `large` (three to six, 12 to 28 turns)"),
+  scenario: z
+    .enum(scenarios)
+    .default("requests")
+    .describe("`requests`, `search`, `handover` or `history` ([scenarios](environments/office.md#scenarios))"),
   kinds: z
     .array(z.enum(kindNames))
     .refine((names) => !names.every(isFollowUp), "at least one kind that is not a follow-up")
-    .optional(),
-  /** How many requests a user comes with, in all splits but challenge. */
-  requests: range.optional(),
-  /** sparse: 1 if everything is right, else 0. dense: the share of requests that were fulfilled. */
-  reward: z.enum(["sparse", "dense"]).default("sparse"),
-  /** The share of episodes in which a tool is busy once, or closed. */
-  faults: z.number().min(0).max(1).default(0.4),
-  /** Calls that an episode may make beyond those of the expert. */
-  spareCalls: z.int().min(0).default(3),
-  /** The length of the system message: the default model knows the house, others need it in full. */
-  prompt: z.enum(["short", "full"]).default("short"),
+    .optional()
+    .describe("kinds of request that occur; all if omitted"),
+  requests: range.optional().describe("`{ min, max }` requests of an episode; the difficulty's if omitted"),
+  reward: z
+    .enum(["sparse", "dense"])
+    .default("sparse")
+    .describe("`sparse`: 1 if every request was fulfilled, else 0; `dense`: the share that was"),
+  faults: z.number().min(0).max(1).default(0.4).describe("share of episodes in which a tool is busy once, or closed"),
+  spareCalls: z.int().min(0).default(3).describe("calls allowed beyond the expert's"),
+  prompt: z
+    .enum(["short", "full"])
+    .default("short")
+    .describe("system message: `short` for the default model, `full` with the rules of the house for others"),
 });
 
 type Scenario = (typeof scenarios)[number];

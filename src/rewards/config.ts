@@ -12,10 +12,8 @@ const variableName = /^[A-Z_][A-Z0-9_]*$/;
 /** Names become metrics, and files of a run. */
 const name = z.string().regex(/^[\w.-]+$/, "a name of letters, digits, _, . and -");
 const common = {
-  /** In metrics and scores, as `reward:NAME`. The kind if left out. */
-  name: name.optional(),
-  /** Factor of this part in the sum. With 0 it is measured and moves nothing. */
-  weight: z.number().default(1),
+  name: name.optional().describe("of its scores and metrics, `reward:NAME`; the kind if omitted"),
+  weight: z.number().default(1).describe("factor in the sum; 0 only measures"),
 };
 
 const environment = z.strictObject({ kind: z.literal("environment"), weight: common.weight });
@@ -24,18 +22,20 @@ const format = z
   .strictObject({
     kind: z.literal("format"),
     ...common,
-    /** Counts the share of tool calls that were valid. */
-    toolCalls: z.boolean().default(true),
-    /** A regular expression that the last message must match somewhere; the dot matches line breaks too. */
-    pattern: z.string().refine(isPattern, "a regular expression").optional(),
-    /** Names of tags, each to occur once in the last message, as <name>…</name>, in this order. */
+    toolCalls: z.boolean().default(true).describe("checks the share of valid tool calls"),
+    pattern: z
+      .string()
+      .refine(isPattern, "a regular expression")
+      .optional()
+      .describe("a regular expression that the last message must match; the dot matches line breaks"),
     tags: z
       .array(z.string().regex(/^\w+$/, "a tag's name, without brackets"))
       .refine(
         (tags) => !tags.includes("think"),
         'tags other than "think": reasoning is taken out of messages before they are scored',
       )
-      .default([]),
+      .default([])
+      .describe("tags that must each occur once in the last message, in this order"),
   })
   .refine(
     ({ toolCalls, pattern, tags }) => toolCalls || pattern !== undefined || tags.length > 0,
@@ -45,22 +45,18 @@ const format = z
 const length = z.strictObject({
   kind: z.literal("length"),
   ...common,
-  /** Action tokens of an episode that cost nothing. */
-  free: z.int().min(0),
-  /** The cost of each further one. */
-  perToken: z.number().positive(),
-  /** The most that an episode pays. 1: a sparse task that was solved at any length is worth no less than one that was not. */
-  cap: z.number().positive().default(1),
+  free: z.int().min(0).describe("action tokens of an episode that cost nothing"),
+  perToken: z.number().positive().describe("cost of each further one"),
+  /** 1: a sparse task that was solved at any length is worth no less than one that was not. */
+  cap: z.number().positive().default(1).describe("the most that an episode pays"),
 });
 
 const toolCost = z
   .strictObject({
     kind: z.literal("tool-cost"),
     ...common,
-    /** The cost of a call of any tool that `tools` does not name, and of calls that cannot be read. */
-    perCall: z.number().min(0).default(0),
-    /** The cost of a call, by the tool's name. */
-    tools: z.record(z.string(), z.number().min(0)).default({}),
+    perCall: z.number().min(0).default(0).describe("cost of a call that `tools` does not name, or that cannot be read"),
+    tools: z.record(z.string(), z.number().min(0)).default({}).describe("cost of a call, by the tool's name"),
   })
   .refine(({ perCall, tools }) => perCall > 0 || Object.values(tools).some((cost) => cost > 0), "a cost: perCall, or of a tool");
 
@@ -74,33 +70,27 @@ const defaultRubric = [
 const judge = z.strictObject({
   kind: z.literal("judge"),
   ...common,
-  model: z.string().min(1),
-  /** The address of a server that speaks the chat-completions protocol, such as "https://api.openai.com/v1". */
-  baseUrl: acts.address(z.url({ protocol: /^https?$/, error: "an http or https URL" })),
-  /** The environment variable that holds the API key; null for a server that wants none. The key itself is never written anywhere. */
+  model: z.string().min(1).describe("the judge"),
+  baseUrl: acts
+    .address(z.url({ protocol: /^https?$/, error: "an http or https URL" }))
+    .describe("of a chat-completions server, such as `https://api.openai.com/v1`"),
   apiKeyEnv: acts
     .variable(z.string().regex(variableName, "the name of an environment variable, in capitals"))
     .nullable()
-    .default("OPENAI_API_KEY"),
-  /** The text that says what makes an attempt better than another. */
-  rubric: z.string().min(1).default(defaultRubric),
-  /** The server's own if left out: reasoning models refuse any other. */
-  temperature: z.number().min(0).optional(),
-  /** For one answer. */
-  timeoutMs: z.int().min(1).max(longestTimer).default(60_000),
-  /**
-   * The retries of a request that met 408, 409, 429, a 5xx or a broken connection; waits of 0.5 s, 1 s, 2 s, … up to 8 s, or as the
-   * server asks.
-   */
-  retries: z.int().min(0).default(5),
-  /** Answers that are asked for until one can be used. */
-  attempts: z.int().min(1).default(3),
-  /** Questions in flight. */
-  concurrency: z.int().min(1).default(8),
-  /** Where a group gets no usable answer: stop the run, or leave the group out of the update. */
-  onFailure: z.enum(["error", "skip-group"]).default("error"),
-  /** A folder of answers that several runs share. The run's own answers are kept in its own folder anyway. */
-  cache: acts.writes(z.string().min(1)).optional(),
+    .default("OPENAI_API_KEY")
+    .describe("environment variable with the key; null: none"),
+  rubric: z.string().min(1).default(defaultRubric).describe("criteria that make one attempt better than another"),
+  /** Reasoning models refuse any other than their own. */
+  temperature: z.number().min(0).optional().describe("of the judge; the server's own if omitted"),
+  timeoutMs: z.int().min(1).max(longestTimer).default(60_000).describe("for one answer"),
+  retries: z.int().min(0).default(5).describe("after 408, 409, 429, 5xx or a broken connection"),
+  attempts: z.int().min(1).default(3).describe("answers requested until one is usable"),
+  concurrency: z.int().min(1).default(8).describe("questions in flight"),
+  onFailure: z
+    .enum(["error", "skip-group"])
+    .default("error")
+    .describe("without a usable answer: stop the run (`error`), or exclude the group (`skip-group`)"),
+  cache: acts.writes(z.string().min(1)).optional().describe("a folder of answers that several runs share"),
 });
 
 /** A reward from code, as a configuration records it: `defineReward` has the rest. */

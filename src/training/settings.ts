@@ -24,122 +24,171 @@ const maxLength = 10_000_000;
  */
 export const settingsSchema = settingsDoor("a configuration", {
   environment: z.strictObject({
-    name: z.string().regex(/^\P{C}+$/u, "a name in one line, without control characters"),
-    /** The environment's own settings, checked by itself. */
-    settings: z.record(z.string(), z.unknown()).default({}),
+    name: z
+      .string()
+      .regex(/^\P{C}+$/u, "a name in one line, without control characters")
+      .describe("the environment. A configuration file may give an environment object instead of `environment`"),
+    settings: z.record(z.string(), z.unknown()).default({}).describe("the environment's own settings"),
   }),
-  /** A Hugging Face-format folder, a run's folder, a name on the Hugging Face Hub, "bundled:NAME", or "default": the environment's own. */
-  model: acts.by(z.string().min(1), (what) => (isBundled(what) ? [] : [{ kind: "model", what }])).default("default"),
+  model: acts
+    .by(z.string().min(1), (what) => (isBundled(what) ? [] : [{ kind: "model", what }]))
+    .default("default")
+    .describe(
+      "the start model: a folder, a run, `bundled:NAME`, a published model, a name on the Hub ([models.md](models.md)), or `default`, the model bundled with the environment",
+    ),
   /** How the model's chat template is used. */
   chat: chatSettingsSchema.optional(),
   algorithm: algorithmConfigSchema,
-  /** The parts that the reward is the sum of. The environment's own reward if left out. */
-  rewards: rewardsSchema.optional(),
+  rewards: rewardsSchema
+    .optional()
+    .describe("the parts whose weighted sum is the reward; the environment's own if omitted ([rewards.md](rewards.md))"),
   rollout: z
     .strictObject({
       /** 16 × 8 learned steadily where 8 × 8 did not (office study). */
-      tasksPerStep: z.int().min(1).default(16),
+      tasksPerStep: z.int().min(1).default(16).describe("tasks of a step"),
       /** G = 8, as SeeUPO (arXiv:2602.06554, table of hyper-parameters). */
-      groupSize: z.int().min(1).default(8),
-      /** Adaptive rollout, ARPO's: the rollouts of a task are the leaves of a tree. */
-      branching: z.union([z.literal("off"), branchingSchema]).default("off"),
-      /** The split of the training tasks. "train" if left out. */
-      split: splitName.optional(),
-      maxTurns: z.int().min(1).max(maxLength).default(20),
-      /** The same since the last message of a user. No limit if left out. */
-      maxTurnsPerRequest: z.int().min(1).optional(),
-      /**
-       * Rewards that an environment gives turn by turn: "per-turn" leaves each where it was given, and needs an algorithm that looks at it;
-       * "sum" trains on their sum, the return.
-       */
-      turnRewards: z.enum(["per-turn", "sum"]).optional(),
-      /** The most tokens of one action. Office actions take about 20. */
-      maxTokens: z.int().min(1).max(maxLength).default(96),
+      groupSize: z.int().min(1).default(8).describe("rollouts of each task; with branching, the leaves of its tree"),
+      branching: z
+        .union([z.literal("off"), branchingSchema])
+        .default("off")
+        .describe(
+          '`"off"`, or settings of rollouts that branch where the model grows unsure ([rollouts.md](rollouts.md#branching))',
+        ),
+      split: splitName.optional().describe("split of the training tasks; `train` if omitted"),
+      maxTurns: z.int().min(1).max(maxLength).default(20).describe("assistant messages of an episode, at most"),
+      maxTurnsPerRequest: z.int().min(1).optional().describe("the same since the last user message; no limit if omitted"),
+      turnRewards: z
+        .enum(["per-turn", "sum"])
+        .optional()
+        .describe(
+          "an environment's turn rewards: `per-turn` (default) leaves each at its turn and needs an algorithm that uses them; `sum` trains on the return",
+        ),
+      /** Office actions take about 20. */
+      maxTokens: z.int().min(1).max(maxLength).default(96).describe("tokens of one assistant message, at most"),
       /** 1, so that the policy that is sampled is the model itself. */
-      temperature: z.number().positive().default(1),
-      /** 1 and 0, off: cutting the support makes the ratio wrong. */
-      topP: z.number().positive().max(1).default(1),
-      topK: z.int().min(0).default(0),
-      /** Episodes in flight; where steps are sampled ahead, of each of them. */
-      concurrency: z.int().min(1).max(maxEpisodesOfStep).default(64),
-      /** Steps whose rollouts are sampled while earlier ones are trained, by weights that are as many steps old. 0: none. */
-      ahead: z.int().min(0).default(0),
-      episodeTimeoutMs: z.int().min(1).max(longestTimer).default(120_000),
-      /** Episodes that fail by the environment's fault: left out of the update, or trained on with reward 0. */
-      failures: z.enum(["mask", "punish"]).default("mask"),
-      /** Whether a model may be trained whose prompt does not show it the tools. */
-      hiddenTools: z.enum(["refuse", "allow"]).default("refuse"),
+      temperature: z.number().positive().default(1).describe("of sampling, and of the trained distribution"),
+      topP: z
+        .number()
+        .positive()
+        .max(1)
+        .default(1)
+        .describe("nucleus sampling; 1 is off. Cutting the distribution makes training ratios wrong"),
+      topK: z.int().min(0).default(0).describe("number of most likely tokens to sample from; 0 is off"),
+      concurrency: z
+        .int()
+        .min(1)
+        .max(maxEpisodesOfStep)
+        .default(64)
+        .describe("episodes in flight; with `ahead`, of each step being sampled"),
+      ahead: z
+        .int()
+        .min(0)
+        .default(0)
+        .describe(
+          "steps sampled while earlier ones train, by weights as many steps old ([rollouts.md](rollouts.md#asynchronous-training))",
+        ),
+      episodeTimeoutMs: z
+        .int()
+        .min(1)
+        .max(longestTimer)
+        .default(120_000)
+        .describe("longest wait for the environment, a reward in code, or an agent's next request"),
+      failures: z
+        .enum(["mask", "punish"])
+        .default("mask")
+        .describe("episodes that the environment broke: excluded (`mask`), or trained with reward 0 (`punish`)"),
+      hiddenTools: z
+        .enum(["refuse", "allow"])
+        .default("refuse")
+        .describe(
+          "a prompt that does not show the model its tools is an error (`refuse`), unless the model was trained in this environment",
+        ),
     })
     .prefault({}),
-  /** Weights rollouts by how much likelier they are under the policy that is trained than under the one that sampled. */
-  correction: z.union([z.literal("off"), correctionSchema]).default("off"),
+  correction: z
+    .union([z.literal("off"), correctionSchema])
+    .default("off")
+    .describe('`"off"`, or settings of the [importance correction](rollouts.md#importance-correction); on with `rollout.ahead`'),
   optimizer: z
     .strictObject({
       /** For a model of a few million parameters: 1e-4 was slower, 6e-4 too much (office study). */
-      learningRate: z.number().positive().default(2e-4),
-      beta1: z.number().min(0).lt(1).default(0.9),
+      learningRate: z.number().positive().default(2e-4).describe("the highest, after the warm-up; 1e-4 for SeeUPO in the office"),
+      beta1: z.number().min(0).lt(1).default(0.9).describe("decay of the gradient's mean"),
       /**
        * The value of Llama 2 (arXiv:2307.09288, §2.2) and the office study; PyTorch's 0.999 forgets too slowly for a hundred steps.
        */
-      beta2: z.number().min(0).lt(1).default(0.95),
-      epsilon: z.number().positive().default(1e-8),
-      weightDecay: z.number().min(0).default(0),
-      /** The norm that larger gradients are scaled down to. */
-      clipNorm: z.union([z.number().positive(), z.literal("off")]).default(1),
-      /** The course of the learning rate after the warm-up: it stays, or falls to 0 at the last step. */
-      schedule: z.enum(["constant", "linear", "cosine"]).default("linear"),
-      warmupSteps: z.int().min(0).default(0),
+      beta2: z.number().min(0).lt(1).default(0.95).describe("decay of the squared gradient's mean; 0.999 for `seeupo-code`"),
+      epsilon: z.number().positive().default(1e-8).describe("added to the deviation"),
+      weightDecay: z.number().min(0).default(0).describe("decoupled weight decay; 0.01 for `seeupo-code`"),
+      clipNorm: z
+        .union([z.number().positive(), z.literal("off")])
+        .default(1)
+        .describe('norm that larger gradients are scaled down to, or `"off"`'),
+      schedule: z
+        .enum(["constant", "linear", "cosine"])
+        .default("linear")
+        .describe("after the warm-up: `constant`, or `linear` or `cosine` down to 0 at the last step"),
+      warmupSteps: z.int().min(0).default(0).describe("steps in which the learning rate rises"),
     })
     .prefault({}),
-  /** The engine that samples and trains the model. */
-  engine: engineSchema.prefault(defaultEngine),
-  steps: z.int().min(1).default(40),
-  seed: z.int().default(1),
+  engine: engineSchema.prefault(defaultEngine).describe("the engine that samples and trains, by its `kind` ([below](#engine))"),
+  steps: z.int().min(1).default(40).describe("training steps: each is a batch of rollouts and an update"),
+  seed: z.int().default(1).describe("decides all randomness: tasks, sampling, mini-batches, bootstrap"),
   /** At the start and at the end. */
   evaluation: z
     .strictObject({
-      split: splitName.default("test"),
-      /**
-       * As many as fit beside ten minutes of training. Fewer show little: a model read 0.53 on 64 tasks and 0.39 on 256. 0: no
-       * evaluation.
-       */
-      tasks: z.int().min(0).default(160),
-      /** Attempts at each task. */
-      k: z.int().min(1).default(2),
-      temperature: z.number().min(0).default(1),
-      /** One attempt at temperature 0 at each task, besides the sampled ones. */
-      greedy: z.boolean().default(true),
-      /** Evaluates on the challenge split too. */
-      challenge: z.boolean().default(false),
+      split: splitName
+        .default("test")
+        .describe("`train`, `validation`, `test` or `challenge`; measured at the start and at the end"),
+      /** As many as fit beside ten minutes of training: a model read 0.53 on 64 tasks and 0.39 on 256. */
+      tasks: z
+        .int()
+        .min(0)
+        .default(160)
+        .describe("tasks; 0 is no evaluation. Fewer show little: the interval of 40 is twice as wide"),
+      k: z.int().min(1).default(2).describe("attempts at each task"),
+      temperature: z.number().min(0).default(1).describe("of sampling; 0 is greedy, with one attempt a task"),
+      greedy: z.boolean().default(true).describe("one more attempt at each task at temperature 0"),
+      challenge: z.boolean().default(false).describe("also measures the challenge split"),
       /**
        * While training: every `every` steps, one attempt at each of the tasks. On another split, since settings are chosen by it.
        */
       during: z
         .strictObject({
-          every: z.int().min(0).default(0),
-          split: splitName.default("validation"),
-          tasks: z.int().min(1).default(64),
+          every: z.int().min(0).default(0).describe("measures every this many training steps; 0 is never"),
+          split: splitName.default("validation").describe("another split than the final one, since settings are chosen by it"),
+          tasks: z.int().min(1).default(64).describe("one attempt at each"),
         })
         .prefault({}),
     })
     .prefault({}),
   checkpoint: z
     .strictObject({
-      /** The step behind which the first checkpoint is written: a run that is killed before it begins again, paid servers included. */
-      first: z.int().min(1).default(1),
-      every: z.int().min(1).default(10),
-      keep: z.int().min(1).default(2),
-      /** Whether a resumed run must have the numbers of one that was never interrupted. An engine that cannot promise it is refused. */
-      exact: z.boolean().default(true),
+      first: z
+        .int()
+        .min(1)
+        .default(1)
+        .describe("step after which the first checkpoint is written; a run killed before it starts over"),
+      every: z.int().min(1).default(10).describe("steps between checkpoints"),
+      keep: z.int().min(1).default(2).describe("newest checkpoints that are kept"),
+      exact: z
+        .boolean()
+        .default(true)
+        .describe("a resumed run must have the numbers of an uninterrupted one; engines that cannot promise it are refused"),
     })
     .prefault({}),
   /** The records that are kept of an update beside its metrics. They move no number. */
   record: z
     .strictObject({
-      /** Weights, log-probs and ratios of every token in every optimiser step. */
-      credits: z.boolean().default(true),
-      /** Groups of a step whose log-probs are computed once more after its update, by a forward pass. */
-      after: z.int().min(0).default(1),
+      credits: z
+        .boolean()
+        .default(true)
+        .describe("records weight, log-probs and ratio of every token in every optimiser step ([runs.md](runs.md#credits))"),
+      after: z
+        .int()
+        .min(0)
+        .default(1)
+        .describe("groups of a step whose log-probs are computed again after its update; 0 for none"),
     })
     .prefault({}),
   limits: z
@@ -148,17 +197,18 @@ export const settingsSchema = settingsDoor("a configuration", {
        * Largest |sampler − trainer| log-prob in nats of any action token, before a step's first update. "auto" follows the engine's precision: 0.02
        * where it computes in float32, which gives about 1e-4 (0.02 would already move a ratio by 2 %, a tenth of the usual clip range).
        */
-      logprobGap: z.union([z.literal("auto"), z.number().positive()]).default("auto"),
-      /** Whether a warning that nothing is learned ends the run. */
-      strict: z.boolean().default(false),
-      /** The most that judges among the rewards may spend, over all processes of the run. No limit if left out. */
-      judgeCalls: z.int().min(1).optional(),
-      /** The most tokens of questions and answers together. */
-      judgeTokens: z.int().min(1).optional(),
+      logprobGap: z
+        .union([z.literal("auto"), z.number().positive()])
+        .default("auto")
+        .describe(
+          'nats between sampler and trainer for one token, above which the run stops. `"auto"`: 0.02 in float32; 1 with an 8-bit sampler; by the probe on a Tinker server ([tinker.md](tinker.md)). Above 0.02, one token of 1,000 may exceed it',
+        ),
+      strict: z.boolean().default(false).describe("ends the run at the first [warning](warnings.md); `--strict`"),
+      judgeCalls: z.int().min(1).optional().describe("calls of all judges of the run, at most; no limit if omitted"),
+      judgeTokens: z.int().min(1).optional().describe("the same for tokens, questions and answers together"),
     })
     .prefault({}),
-  /** The run's folder. A new one under runs/ if left out. */
-  out: acts.writes(z.string().min(1)).optional(),
+  out: acts.writes(z.string().min(1)).optional().describe("the run's folder; a new one under `runs/` if omitted"),
 });
 
 export type TrainingConfig = z.output<typeof settingsSchema>;

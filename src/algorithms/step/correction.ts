@@ -9,13 +9,18 @@ import { checkedRows, type FixedRows, fixedLogprobs, fixedRows } from "./minimis
 /** How rollouts that another policy sampled are weighted. docs/rollouts.md says what each choice costs. */
 export const correctionSchema = z
   .strictObject({
-    /** Over what the ratio is multiplied up. Per token: TIS (F. Yao et al., 2025), AReaL (arXiv:2505.24298, §5.2). */
-    level: z.enum(["token", "turn", "sequence"]).default("token"),
-    /** The treatment of a weight beyond the bounds: it is set to the bound, or the tokens are left out. */
-    beyond: z.enum(["truncate", "mask"]).default("truncate"),
-    low: z.number().min(0).default(0),
+    /** Per token: TIS (F. Yao et al., 2025), AReaL (arXiv:2505.24298, §5.2). */
+    level: z
+      .enum(["token", "turn", "sequence"])
+      .default("token")
+      .describe("unit over which the ratio is multiplied: `token`, `turn`, or the whole trajectory (`sequence`)"),
+    beyond: z
+      .enum(["truncate", "mask"])
+      .default("truncate")
+      .describe("a ratio beyond the bounds is set to the bound (`truncate`), or its tokens are left out (`mask`)"),
+    low: z.number().min(0).default(0).describe("lower bound"),
     /** 2: verl's and TIS's threshold. */
-    high: z.number().positive().default(2),
+    high: z.number().positive().default(2).describe("upper bound"),
   })
   .refine(({ low, high }) => low <= high, { path: ["low"], message: "at most high" });
 export type Correction = z.output<typeof correctionSchema>;
