@@ -7,7 +7,7 @@ import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts
 import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
 import { knowledgeSettingsSchema } from "../extensions/knowledge/settings.ts";
 import { officeSettingsSchema } from "../extensions/office/settings.ts";
-import { algorithmConfigSchema } from "../src/algorithms/settings/config.ts";
+import { algorithmConfigSchema } from "../src/algorithms/algorithms.ts";
 import { architectures } from "../src/engines/local/model/architectures.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { settingsSchema } from "../src/training/settings.ts";

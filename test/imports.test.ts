@@ -6,7 +6,7 @@ import { houseTable, partOf, parts, root } from "./house.ts";
 /** Rooms inside of a part, lowest first: a room imports only lower ones. The part's own files may import them all. */
 const staircases: Readonly<Record<string, readonly string[]>> = {
   "src/engines/local": ["machine", "graph", "model", "training", "sampling", "workers"],
-  "src/algorithms": ["objectives", "advantages", "step", "settings", "policy-gradient", "seeupo"],
+  "src/algorithms": ["objectives", "step", "advantages", "settings", "policy-gradient", "seeupo"],
 };
 
 /** Modules of portable folders that read and write files: whoever has no files leaves them out. */

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import type { TinkerEngine } from "../extensions/tinker/engine/engine.ts";
 import type { ServedModel } from "../extensions/tinker/server/served-model.ts";
-import { resolveAlgorithm } from "../src/algorithms/settings/config.ts";
-import { runUpdate } from "../src/algorithms/update.ts";
+import { resolveAlgorithm, runUpdate } from "../src/algorithms/algorithms.ts";
 import type { Policy } from "../src/core/policy.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { Group } from "../src/core/trajectory.ts";

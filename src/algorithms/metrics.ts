@@ -1,10 +1,15 @@
-type Fold = "mean" | "min" | "max" | "sum";
+/** How the values of an update's optimiser steps become one number, and what the number is. */
+export interface Metric {
+  readonly fold: "mean" | "min" | "max" | "sum";
+  readonly meaning: string;
+}
+export type Glossary<Name extends string = string> = Readonly<Record<Name, Metric>>;
 
-/**
- * The glossary of what an update reports. `fold` says how the values of an update's optimiser steps become one number.
- * A metric is absent where it does not exist, such as `kl` without a reference.
- */
-export const updateMetrics = {
+/** Numbers by the names of a glossary. One is absent where it does not exist, such as `kl` without a reference. */
+export type MetricValues = Readonly<Record<string, number>>;
+
+/** The metrics that several algorithms report. A kind that has others brings them. */
+export const sharedMetrics = {
   loss: {
     fold: "mean",
     meaning:
@@ -26,10 +31,6 @@ export const updateMetrics = {
   optimiserSteps: { fold: "sum", meaning: "Optimiser steps that were taken." },
   groups: { fold: "sum", meaning: "Groups in the batch." },
   groupsWithoutSignal: { fold: "sum", meaning: "Groups whose returns are all equal, groups of one included." },
-  anchorsShared: {
-    fold: "mean",
-    meaning: "GiGPO: share of turns whose anchor state occurs in another turn of the group; the others have no step advantage.",
-  },
   overlongMean: { fold: "mean", meaning: "DAPO: mean over trajectories of the punishment for length." },
   importanceMean: {
     fold: "mean",
@@ -46,67 +47,7 @@ export const updateMetrics = {
     fold: "mean",
     meaning: "Correction: mean over tokens of log μ − log π, in nats: an estimate of KL(μ‖π), π the policy before the update.",
   },
-  valueLoss: { fold: "mean", meaning: "PPO: the critic's loss before each of its steps, in squared units of the return." },
-  valueClipFraction: {
-    fold: "mean",
-    meaning: "PPO: share of values that had moved beyond the clip range: they have no gradient.",
-  },
-  explainedVariance: {
-    fold: "mean",
-    meaning: "PPO: 1 − var(G − V)/var(G) before the update: 1 for a perfect critic, 0 for a constant one.",
-  },
-  criticGradientNorm: { fold: "mean", meaning: "PPO: norm of the critic's gradient before clipping." },
-  turnUpdates: { fold: "sum", meaning: "SeeUPO: turn updates that took a step." },
-  rowsPerUpdateMin: { fold: "min", meaning: "SeeUPO: turns in the smallest turn update." },
-  rowsPerUpdateMean: { fold: "mean", meaning: "SeeUPO: turns in a turn update, mean over the turn updates." },
-  rowsPerUpdateMax: { fold: "max", meaning: "SeeUPO: turns in the largest turn update." },
-  visitScaleMin: { fold: "min", meaning: "SeeUPO: smallest factor that a turn update put on the learning rate." },
-  turnRatioMean: {
-    fold: "mean",
-    meaning:
-      "SeeUPO: mean of the r that multiply M: a turn's probability after its turn update, over that before it or before the iteration. Not yet clipped.",
-  },
-  turnRatioMin: { fold: "min", meaning: "SeeUPO: smallest r." },
-  turnRatioMax: { fold: "max", meaning: "SeeUPO: largest r." },
-  carriedMin: { fold: "min", meaning: "SeeUPO: smallest M that multiplied an advantage." },
-  carriedMax: { fold: "max", meaning: "SeeUPO: largest M that multiplied an advantage." },
-} as const satisfies Record<string, { fold: Fold; meaning: string }>;
-
-export type UpdateMetric = keyof typeof updateMetrics;
-export type UpdateMetrics = { readonly [Name in UpdateMetric]?: number };
-
-/** Folds the metrics of an update's parts into one record, each by the rule of the glossary. */
-export class MetricTally {
-  readonly #folded = new Map<string, { value: number; count: number }>();
-
-  record(metrics: UpdateMetrics): void {
-    for (const [name, value] of Object.entries(metrics)) {
-      const folded = this.#folded.get(name);
-      if (folded === undefined) this.#folded.set(name, { value, count: 1 });
-      else this.#folded.set(name, { value: fold(name as UpdateMetric, folded.value, value), count: folded.count + 1 });
-    }
-  }
-
-  result(): UpdateMetrics {
-    return Object.fromEntries(
-      [...this.#folded].map(([name, { value, count }]) => [
-        name,
-        updateMetrics[name as UpdateMetric].fold === "mean" ? value / count : value,
-      ]),
-    );
-  }
-}
-
-function fold(name: UpdateMetric, a: number, b: number): number {
-  switch (updateMetrics[name].fold) {
-    case "min":
-      return Math.min(a, b);
-    case "max":
-      return Math.max(a, b);
-    default:
-      return a + b;
-  }
-}
+} as const satisfies Glossary;
 
 /** Smallest, mean and largest of the values added. The mean of nothing is NaN. */
 export class Spread {

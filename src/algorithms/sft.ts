@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { acts } from "../core/acts.ts";
 import { ShapeError } from "../core/errors.ts";
 import type { Policy } from "../core/policy.ts";
 import type { ActionInContext } from "../core/trajectory.ts";
@@ -23,3 +25,11 @@ export async function sftUpdate(policy: Policy, demonstrations: readonly ActionI
   });
   return metrics;
 }
+
+export const sftSettings = z.strictObject({
+  kind: z.literal("sft"),
+  /** A JSONL file of conversations. Default: demonstrations by the environment's expert. */
+  data: acts.reads(z.string().min(1)).optional(),
+  /** Whole demonstrations fill a step up to this number of tokens. 2,000 suits models of a few million parameters on a laptop. */
+  tokensPerStep: z.int().min(1).default(2000),
+});

@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import { TableCritic, TablePolicy } from "../../test/algorithms/table-policy.ts";
 import { randomWorld } from "../../test/algorithms/worlds.ts";
 import { randomStream } from "../core/random.ts";
-import { updateMetrics } from "./metrics.ts";
-import { resolveAlgorithm, rolloutAlgorithms } from "./settings/config.ts";
-import { runUpdate } from "./update.ts";
+import { resolveAlgorithm, rolloutAlgorithms, runUpdate } from "./algorithms.ts";
+import { updateMetrics } from "./glossary.ts";
 
 test.each([...rolloutAlgorithms.filter((kind) => kind !== "custom"), "sft"])(
   "%s moves the policy and reports metrics of the glossary, all finite",

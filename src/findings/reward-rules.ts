@@ -1,5 +1,5 @@
-import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
-import { comparesWithinGroups } from "../algorithms/settings/questions.ts";
+import { groupsWithoutSignal } from "../algorithms/advantages/by-group.ts";
+import { factsOf } from "../algorithms/algorithms.ts";
 import { isScored, succeeded } from "../core/outcome.ts";
 import type { EpisodeFacts, Episodes, Rule, StepFacts } from "./rule.ts";
 
@@ -32,7 +32,7 @@ export const equalRewards: Rule<StepFacts> = (facts) => {
 /** Finds that rewards differ between tasks but not between the rollouts of any task. */
 export const noSignal: Rule<StepFacts> = (facts) => {
   const { trained, config, trajectories } = facts;
-  const compares = comparesWithinGroups(config.algorithm) && config.rollout.groupSize > 1;
+  const compares = factsOf(config.algorithm).comparesWithinGroups && config.rollout.groupSize > 1;
   if (!compares || onlyReward(facts) !== undefined || groupsWithoutSignal(trained) < trained.length) return undefined;
   return {
     cause: "In no group do the rollouts of a task differ in reward, so this step learns nothing.",

@@ -1,4 +1,4 @@
-import type { AlgorithmConfig } from "../algorithms/settings/config.ts";
+import type { AlgorithmConfig } from "../algorithms/algorithms.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { EvaluationRecord, StepRecord, Warning } from "../runs/records.ts";
 

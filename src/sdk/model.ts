@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { needs } from "../algorithms/settings/questions.ts";
+import { factsOf } from "../algorithms/algorithms.ts";
 import { type Chat, makeChat } from "../chat/chat.ts";
 import type { ChatSettings } from "../chat/settings.ts";
 import { checkVocabulary, type Tokenizer } from "../chat/tokenizer.ts";
@@ -206,7 +206,7 @@ type UsedMemory = Pick<TrainingConfig, "rollout" | "engine" | "algorithm">;
 
 /** Memory that a run of a configuration takes. */
 export function trainingUse({ rollout, engine, algorithm }: UsedMemory): MemoryUse {
-  const needed = needs(algorithm);
+  const needed = factsOf(algorithm).capabilities;
   const { lora, sampling, workers, maxLength } = engine.kind === "local" ? engine : {};
   const length = maxLength ?? Math.max(assumedLength, rollout.maxTokens);
   return {

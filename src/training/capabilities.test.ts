@@ -1,6 +1,6 @@
 import "../../test/office.ts";
 import { expect, test } from "vitest";
-import { rolloutAlgorithms } from "../algorithms/settings/config.ts";
+import { rolloutAlgorithms } from "../algorithms/algorithms.ts";
 import { ConfigError } from "../core/errors.ts";
 import { type Capability, capabilities } from "../core/policy.ts";
 import { requireCapabilities } from "./capabilities.ts";

@@ -1,5 +1,4 @@
-import { type AlgorithmConfig, algorithmConfigSchema, rolloutAlgorithms } from "../algorithms/settings/config.ts";
-import { needs } from "../algorithms/settings/questions.ts";
+import { type AlgorithmConfig, algorithmConfigSchema, factsOf, rolloutAlgorithms } from "../algorithms/algorithms.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Capability } from "../core/policy.ts";
 import { differentAdam, type EngineInfo } from "../engines/engine.ts";
@@ -88,7 +87,7 @@ function needsOf(config: TrainingConfig, info: Pick<EngineInfo, "capabilities" |
 }
 
 function algorithmNeeds(algorithm: AlgorithmConfig): Need[] {
-  return needs(algorithm).map((capability) => {
+  return factsOf(algorithm).capabilities.map((capability) => {
     switch (capability) {
       case "entropy-gradient":
         return { capability, setting: "algorithm.entropyCoef", value: setting(algorithm, "entropyCoef"), instead: "0" };
@@ -97,7 +96,7 @@ function algorithmNeeds(algorithm: AlgorithmConfig): Need[] {
       default: {
         const trainable = rolloutAlgorithms.filter((kind) => {
           const defaults = algorithmConfigSchema.safeParse({ kind });
-          return defaults.success && !needs(defaults.data).includes(capability);
+          return defaults.success && !factsOf(defaults.data).capabilities.includes(capability);
         });
         const hint = `This engine can train ${trainable.map((kind) => `"${kind}"`).join(", ")}.`;
         return { capability, setting: "algorithm.kind", value: algorithm.kind, instead: "", hint };

@@ -1,4 +1,4 @@
-import { ignoresGroupsOfOne, miniBatchesOf, trainsSharedTurnsOnce } from "../algorithms/settings/questions.ts";
+import { factsOf, miniBatchesOf } from "../algorithms/algorithms.ts";
 import type { Check } from "../core/settings.ts";
 import { localChecks } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
@@ -47,7 +47,7 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
     expected: "at most rollout.tasksPerStep: groups are dealt out whole",
   },
   {
-    holds: ({ algorithm, rollout }) => rollout.groupSize > 1 || !ignoresGroupsOfOne(algorithm),
+    holds: ({ algorithm, rollout }) => rollout.groupSize > 1 || !factsOf(algorithm).ignoresGroupsOfOne,
     setting: "rollout.groupSize",
     expected:
       "at least 2 under an algorithm that compares the rollouts of a task: the advantage of a group of one is 0, so nothing is learned " +
@@ -55,7 +55,10 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
   },
   {
     holds: ({ correction, rollout, algorithm }) =>
-      correction === "off" || correction.level !== "sequence" || rollout.branching === "off" || !trainsSharedTurnsOnce(algorithm),
+      correction === "off" ||
+      correction.level !== "sequence" ||
+      rollout.branching === "off" ||
+      !factsOf(algorithm).trainsSharedTurnsOnce,
     setting: "correction.level",
     expected: '"token" or "turn" here: turns that branches share are trained once, so they have no one trajectory',
   },

@@ -1,5 +1,4 @@
-import { rolloutAlgorithms } from "../algorithms/settings/config.ts";
-import { defaultMiniBatches, defaultOptimizer, defaultRollout } from "../algorithms/settings/questions.ts";
+import { defaultsOf, rolloutAlgorithms } from "../algorithms/algorithms.ts";
 import { ConfigError } from "../core/errors.ts";
 import { isRecord } from "../core/record.ts";
 import { findSecret } from "../core/secrets.ts";
@@ -70,12 +69,9 @@ function chosenByAlgorithm(asked: unknown): unknown {
   const { algorithm, rollout } = isRecord(asked) ? asked : {};
   if (!isRecord(algorithm)) return undefined;
   const tasks = isRecord(rollout) && typeof rollout.tasksPerStep === "number" ? rollout.tasksPerStep : Number.NaN;
-  const dealt = tasks >= 1 && tasks < defaultMiniBatches(algorithm.kind) ? { miniBatches: tasks } : {};
-  return {
-    algorithm: { kind: algorithm.kind, ...dealt },
-    rollout: defaultRollout(algorithm.kind),
-    optimizer: defaultOptimizer(algorithm.kind),
-  };
+  const { rollout: sampled, optimizer, miniBatches } = defaultsOf(algorithm.kind);
+  const dealt = tasks >= 1 && tasks < miniBatches ? { miniBatches: tasks } : {};
+  return { algorithm: { kind: algorithm.kind, ...dealt }, rollout: sampled, optimizer };
 }
 
 /** Stale rollouts are corrected unless that is switched off. */

@@ -2,9 +2,8 @@ import { expect, test } from "vitest";
 import { TableCritic, TablePolicy } from "../../test/algorithms/table-policy.ts";
 import { longGroups as groups, randomWorld } from "../../test/algorithms/worlds.ts";
 import { groupRelativeAdvantages } from "../algorithms/advantages/group-relative.ts";
+import { resolveAlgorithm, rolloutAlgorithms, runUpdate } from "../algorithms/algorithms.ts";
 import { clamp } from "../algorithms/objectives/objective.ts";
-import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms/settings/config.ts";
-import { runUpdate } from "../algorithms/update.ts";
 import { randomStream } from "../core/random.ts";
 import { observeCredits } from "./credit-observer.ts";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { maxBatchesOf } from "../algorithms/settings/questions.ts";
+import { maxBatchesOf } from "../algorithms/algorithms.ts";
 import { EngineError } from "../core/errors.ts";
 import type { Turn } from "../core/trajectory.ts";
 import type { FrozenPolicy } from "../engines/engine.ts";

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { groupOf, TablePolicy } from "../../test/algorithms/table-policy.ts";
-import { resolveAlgorithm } from "../algorithms/settings/config.ts";
-import { runUpdate } from "../algorithms/update.ts";
+import { resolveAlgorithm, runUpdate } from "../algorithms/algorithms.ts";
 import type { Policy } from "../core/policy.ts";
 import { randomStream } from "../core/random.ts";
 import type { Group } from "../core/trajectory.ts";

@@ -1,5 +1,5 @@
-import { groupsWithoutSignal } from "../algorithms/advantages/group-relative.ts";
-import { maxBatchesOf } from "../algorithms/settings/questions.ts";
+import { groupsWithoutSignal } from "../algorithms/advantages/by-group.ts";
+import { maxBatchesOf } from "../algorithms/algorithms.ts";
 import { mean } from "../core/mean.ts";
 import { isScored } from "../core/outcome.ts";
 import { present } from "../core/present.ts";

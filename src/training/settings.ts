@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { algorithmConfigSchema } from "../algorithms/settings/config.ts";
+import { algorithmConfigSchema } from "../algorithms/algorithms.ts";
 import { correctionSchema } from "../algorithms/step/correction.ts";
 import { chatSettingsSchema } from "../chat/settings.ts";
 import { acts } from "../core/acts.ts";

@@ -1,5 +1,4 @@
-import { dealtTo } from "../algorithms/settings/questions.ts";
-import { runUpdate } from "../algorithms/update.ts";
+import { dealtTo, runUpdate } from "../algorithms/algorithms.ts";
 import { EngineError } from "../core/errors.ts";
 import { host } from "../core/host.ts";
 import { randomStream } from "../core/random.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
-import { updateMetrics } from "../algorithms/metrics.ts";
+import { updateMetrics } from "../algorithms/glossary.ts";
 import { EngineError, RunError } from "../core/errors.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readSummary, readTrajectories } from "../runs/read.ts";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { needs } from "../algorithms/settings/questions.ts";
+import { factsOf } from "../algorithms/algorithms.ts";
 import { RetrogradeError, RunError } from "../core/errors.ts";
 import type { Engine, EngineCritic } from "../engines/engine.ts";
 import { stepWarnings } from "../findings/findings.ts";
@@ -88,7 +88,7 @@ export class TrainingRun {
   /** Opens a run at its newest checkpoint. */
   static async open(args: TrainArguments): Promise<TrainingRun> {
     const { folder, config, engine, environment } = args;
-    const needed = needs(config.algorithm);
+    const needed = factsOf(config.algorithm).capabilities;
     const progress = await startOrResume(engine, folder, needed.includes("reference"));
     // A new critic begins as the policy that training starts from; a checkpoint brings its own along.
     const critic = needed.includes("critic") ? await engine.critic() : undefined;

@@ -1,6 +1,6 @@
 import "../../test/office.ts";
 import { expect, test } from "vitest";
-import { resolveAlgorithm } from "../algorithms/settings/config.ts";
+import { resolveAlgorithm } from "../algorithms/algorithms.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Group } from "../core/trajectory.ts";
 import { trajectoryOf } from "../runs/store.fixture.ts";

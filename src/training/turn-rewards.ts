@@ -1,4 +1,4 @@
-import { usesTurnRewards } from "../algorithms/settings/questions.ts";
+import { factsOf } from "../algorithms/algorithms.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
@@ -19,12 +19,12 @@ export function settleTurnRewards(groups: readonly Group[], settings: Settings, 
   const { algorithm, rollout } = settings;
   if (ignored(settings) && groups.some(({ trajectories }) => trajectories.some(rewardedBeforeTheEnd)))
     throw ignoredRewards(settings, environment);
-  if (rollout.turnRewards !== "sum" || !usesTurnRewards(algorithm)) return groups;
+  if (rollout.turnRewards !== "sum" || !factsOf(algorithm).readsTurnRewards) return groups;
   return groups.map((group) => ({ ...group, trajectories: group.trajectories.map(summed) }));
 }
 
 function ignored({ algorithm, rollout }: Settings): boolean {
-  return !usesTurnRewards(algorithm) && rollout.turnRewards !== "sum";
+  return !factsOf(algorithm).readsTurnRewards && rollout.turnRewards !== "sum";
 }
 
 /** A reward with the last turn is the same as one at the end. */

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { AlgorithmKind } from "../algorithms/settings/config.ts";
+import type { AlgorithmKind } from "../algorithms/algorithms.ts";
 import type { EngineKind } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import type { rewardsSchema } from "../rewards/config.ts";

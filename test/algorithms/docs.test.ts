@@ -2,9 +2,10 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { updateMetrics } from "../../src/algorithms/metrics.ts";
-import { algorithmConfigSchema } from "../../src/algorithms/settings/config.ts";
-import { anyAdvantage, anyUpdate } from "../../src/algorithms/settings/parts.ts";
+import { anyAdvantage } from "../../src/algorithms/advantages/kinds.ts";
+import { algorithmConfigSchema } from "../../src/algorithms/algorithms.ts";
+import { updateMetrics } from "../../src/algorithms/glossary.ts";
+import { anyUpdate } from "../../src/algorithms/objectives/kinds.ts";
 
 /** All forms of SeeUPO have one page. */
 const pageNameOf = (kind: string) => (kind.startsWith("seeupo") ? "seeupo" : kind);

@@ -1,16 +1,14 @@
 import { expect, test } from "vitest";
+import { bestOfGroupAdvantages } from "../../src/algorithms/advantages/best-of-group.ts";
+import { type Advantages, batchNormalised, clippedAdvantages } from "../../src/algorithms/advantages/by-group.ts";
 import { gae } from "../../src/algorithms/advantages/gae.ts";
 import { gigpoAdvantages } from "../../src/algorithms/advantages/gigpo.ts";
-import {
-  type Advantages,
-  batchNormalised,
-  clippedAdvantages,
-  groupRelativeAdvantages,
-  leaveOneOutAdvantages,
-} from "../../src/algorithms/advantages/group-relative.ts";
+import { gpgAdvantages } from "../../src/algorithms/advantages/gpg.ts";
+import { groupRelativeAdvantages } from "../../src/algorithms/advantages/group-relative.ts";
+import { leaveOneOutAdvantages } from "../../src/algorithms/advantages/leave-one-out.ts";
+import { lengthWeightedAdvantages } from "../../src/algorithms/advantages/length-weighted.ts";
 import { discountedReturns } from "../../src/algorithms/advantages/returns.ts";
 import { whitened } from "../../src/algorithms/advantages/statistics.ts";
-import { bestOfGroupAdvantages, gpgAdvantages, lengthWeightedAdvantages } from "../../src/algorithms/advantages/within-groups.ts";
 import type { Group } from "../../src/core/trajectory.ts";
 import { expectClose, type GoldenCase, goldenCases, unpadded } from "./golden.ts";
 import { groupOf } from "./table-policy.ts";

@@ -1,10 +1,11 @@
 import { describe, test } from "vitest";
+import { resolveAlgorithm } from "../../src/algorithms/algorithms.ts";
 import { klPenalty } from "../../src/algorithms/objectives/kl.ts";
 import { plus } from "../../src/algorithms/objectives/objective.ts";
 import { ppu } from "../../src/algorithms/objectives/ppu.ts";
 import { CarriedRatios } from "../../src/algorithms/seeupo/carried-ratios.ts";
 import { seeupoAdvantages, seeupoUpdate } from "../../src/algorithms/seeupo/seeupo.ts";
-import { resolveAlgorithm, type SeeupoConfig } from "../../src/algorithms/settings/config.ts";
+import type { SeeupoConfig } from "../../src/algorithms/seeupo/settings.ts";
 import { minimise } from "../../src/algorithms/step/minimise.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { Group } from "../../src/core/trajectory.ts";

@@ -1,8 +1,9 @@
 import { ShapeError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
+import { defineAdvantage, penalised, singletonGroups, std } from "./advantage.ts";
 import { type GroupRelativeOptions, groupRelativeAdvantages } from "./group-relative.ts";
-import { ownTurns } from "./tree.ts";
+import { ownTurns, perOwnTurn } from "./tree.ts";
 
 /**
  * ARPO's hard attribution (arXiv:2507.19849, §3.2): each leaf has its group-relative advantage, and a turn that several leaves share
@@ -73,3 +74,14 @@ function ownerOf(leaf: Trajectory, turn: number, byId: ReadonlyMap<TrajectoryId,
   }
   return owner;
 }
+
+export const sharedMeanKind = defineAdvantage({
+  kind: "shared-mean",
+  formula:
+    "for branched rollouts: group-relative on the leaves; turns that leaves share have the mean of theirs, and are trained once. Without forks: group-relative",
+  source: "arXiv:2507.19849",
+  comparedWithin: "group",
+  trainsSharedTurnsOnce: true,
+  settings: { std, singletonGroups },
+  estimate: (evidence, config) => perOwnTurn(evidence.groups, sharedMeanAdvantages(penalised(evidence), config)),
+});

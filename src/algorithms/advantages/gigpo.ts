@@ -1,4 +1,10 @@
+import { z } from "zod";
 import { mean, standardDeviation } from "../../core/mean.ts";
+import type { ActionInContext, Turn } from "../../core/trajectory.ts";
+import { total } from "../objectives/objective.ts";
+import { spread, turnsOf } from "../step/episodes.ts";
+import { defineAdvantage, discount, episodesOf, singletonGroups, tokenRewards } from "./advantage.ts";
+import { discountedReturns } from "./returns.ts";
 import { differ } from "./statistics.ts";
 
 /** One turn of one trajectory. */
@@ -34,7 +40,7 @@ export interface GigpoOptions {
  */
 export function gigpoAdvantages(
   steps: readonly GigpoStep[],
-  { omega, mode, episodeBaseline, singletonGroups }: GigpoOptions,
+  { omega, mode, episodeBaseline, singletonGroups: singletons }: GigpoOptions,
 ): { advantages: number[]; episodeAdvantages: number[]; shared: number } {
   const episodes = new Map<string, Map<string, number>>();
   const rows = new Map<string, number[]>();
@@ -52,7 +58,7 @@ export function gigpoAdvantages(
       episodeBaseline === "turns" ? (rows.get(group) ?? []) : [...returns.values()],
     ]),
   );
-  const episodeNorms = normsOf(pools, mode, singletonGroups);
+  const episodeNorms = normsOf(pools, mode, singletons);
   const anchorNorms = normsOf(anchors, mode, "zero");
   const episodeAdvantages = steps.map(({ group, episodeReturn }) => normalised(episodeReturn, episodeNorms.get(group)));
   const advantages = steps.map(
@@ -90,4 +96,63 @@ function append(lists: Map<string, number[]>, key: string, value: number): void 
   const list = lists.get(key);
   if (list === undefined) lists.set(key, [value]);
   else list.push(value);
+}
+
+export const gigpoKind = defineAdvantage({
+  kind: "gigpo",
+  formula: "of the episode among its group + ω · of the step among the turns that answered to the same state",
+  source: "arXiv:2505.10978",
+  comparedWithin: "group",
+  readsTurnRewards: true,
+  metrics: {
+    anchorsShared: {
+      fold: "mean",
+      meaning: "GiGPO: share of turns whose anchor state occurs in another turn of the group; the others have no step advantage.",
+    },
+  },
+  settings: {
+    /** ω = 1 and γ = 0.95: arXiv:2505.10978, §5.1. */
+    omega: z.number().min(0).default(1),
+    gamma: discount(0.95),
+    /** The authors' code (langfengQ/verl-agent) runs both; "mean_norm" is the paper's F_norm = 1. */
+    mode: z.enum(["mean_norm", "mean_std_norm"]).default("mean_norm"),
+    /** "trajectories": the paper's, each counts once; "turns": long trajectories weigh more. */
+    episodeBaseline: z.enum(["trajectories", "turns"]).default("trajectories"),
+    singletonGroups,
+  },
+  estimate: ({ groups, klPenalties }, config) => {
+    const episodes = episodesOf(groups);
+    const turns = turnsOf(episodes);
+    const rewards = tokenRewards(episodes, klPenalties).map((row) => total([row]));
+    let next = 0;
+    const steps = episodes.flatMap(({ trajectory, turns: own }) => {
+      const ofTurns = own.map(() => rewards[next++]);
+      const [stepReturns] = discountedReturns([ofTurns], config.gamma);
+      const episodeReturn = total([ofTurns]);
+      return own.map((_, i) => ({
+        group: trajectory.group,
+        trajectory: trajectory.id,
+        anchor: anchorState(own, i),
+        episodeReturn,
+        stepReturn: stepReturns[i],
+      }));
+    });
+    const { advantages, shared } = gigpoAdvantages(steps, config);
+    return {
+      episodes,
+      advantages: spread(turns, advantages),
+      metrics: { ...(turns.length > 0 && { anchorsShared: shared / turns.length }) },
+    };
+  },
+});
+
+/**
+ * Returns what a turn answers to: the ids of its context that follow the previous turn's context and action; its whole context
+ * where there is no previous turn or where the template rewrote history.
+ */
+export function anchorState(turns: readonly (ActionInContext & Pick<Turn, "rewritten">)[], index: number): string {
+  const { context, rewritten } = turns[index];
+  if (index === 0 || rewritten) return context.slice().join();
+  const { context: before, action } = turns[index - 1];
+  return `…${context.slice(before.length + action.length).join()}`;
 }

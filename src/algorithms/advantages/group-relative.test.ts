@@ -4,7 +4,8 @@ import { groupOf } from "../../../test/algorithms/table-policy.ts";
 import { real } from "../../../test/reals.ts";
 import { EnvError, ShapeError } from "../../core/errors.ts";
 import type { Group } from "../../core/trajectory.ts";
-import { batchNormalised, clippedAdvantages, groupRelativeAdvantages, groupsWithoutSignal } from "./group-relative.ts";
+import { batchNormalised, clippedAdvantages, groupsWithoutSignal } from "./by-group.ts";
+import { groupRelativeAdvantages } from "./group-relative.ts";
 
 const plain = { std: "none", singletonGroups: "zero" } as const;
 const grpo = { std: "group", singletonGroups: "zero" } as const;

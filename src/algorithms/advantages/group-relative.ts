@@ -1,14 +1,7 @@
-import { EnvError, ShapeError } from "../../core/errors.ts";
 import { mean, standardDeviation } from "../../core/mean.ts";
-import type { Group, TrajectoryId } from "../../core/trajectory.ts";
-import { clamp } from "../objectives/objective.ts";
-import { differ } from "./statistics.ts";
-
-/** One advantage per trajectory, by its id. */
-export type Advantages = ReadonlyMap<TrajectoryId, number>;
-
-/** The advantage that a group of one gets: 0, since there is nothing to compare with, or its bare return, as in verl. */
-export type SingletonGroups = "zero" | "raw";
+import type { Group } from "../../core/trajectory.ts";
+import { defineAdvantage, penalised, perTrajectory, singletonGroups, std } from "./advantage.ts";
+import { type Advantages, byGroup, type SingletonGroups } from "./by-group.ts";
 
 export interface GroupRelativeOptions {
   /** "group" divides by the group's standard deviation (n − 1) plus 1e-6: GRPO. */
@@ -26,95 +19,27 @@ export interface GroupRelativeOptions {
  * @example
  * groupRelativeAdvantages(groups, { std: "group", singletonGroups: "zero" }).get("step-1/0/3");
  */
-export function groupRelativeAdvantages(groups: readonly Group[], { std, singletonGroups }: GroupRelativeOptions): Advantages {
+export function groupRelativeAdvantages(
+  groups: readonly Group[],
+  { std: divisorOf, singletonGroups: singletons }: GroupRelativeOptions,
+): Advantages {
   return byGroup(
     groups,
-    singletonGroups,
+    singletons,
     (returns) => {
       const baseline = mean(returns);
-      const divisor = std === "group" ? standardDeviation(returns) + 1e-6 : 1;
+      const divisor = divisorOf === "group" ? standardDeviation(returns) + 1e-6 : 1;
       return returns.map((value) => (value - baseline) / divisor);
     },
-    std === "group" ? 1 + 1e-6 : 1,
+    divisorOf === "group" ? 1 + 1e-6 : 1,
   );
 }
 
-/**
- * Leave-one-out advantages, RLOO (arXiv:2402.14740, §2.2): the mean return of the others is the baseline.
- *
- *   A_i = R_i − mean_{j≠i} R_j = G/(G−1) · (R_i − mean_g R)
- *
- * @throws EnvError for a return that is not finite, ShapeError if two trajectories share an id
- */
-export function leaveOneOutAdvantages(
-  groups: readonly Group[],
-  { singletonGroups }: { readonly singletonGroups: SingletonGroups },
-): Advantages {
-  return byGroup(groups, singletonGroups, (returns) => {
-    const baseline = mean(returns);
-    return returns.map((value) => ((value - baseline) * returns.length) / (returns.length - 1));
-  });
-}
-
-/**
- * One advantage per trajectory from the returns of its group. Groups whose returns are all equal get exact zeros.
- * @param of from the returns of a group, at least two of which differ, to its advantages
- * @param singletonDivisor of the bare return of a group of one, where it is wanted
- */
-export function byGroup(
-  groups: readonly Group[],
-  singletonGroups: SingletonGroups,
-  of: (returns: readonly number[], group: Group) => readonly number[],
-  singletonDivisor = 1,
-): Advantages {
-  const advantages = new Map<TrajectoryId, number>();
-  for (const group of groups) {
-    const returns = returnsOf(group);
-    const raw = returns.length === 1 && singletonGroups === "raw";
-    const values = raw ? [returns[0] / singletonDivisor] : differ(returns) ? of(returns, group) : returns.map(() => 0);
-    for (const [i, { id }] of group.trajectories.entries()) {
-      if (advantages.has(id)) throw new ShapeError("trajectory id", id, { expected: "an id of its own for every trajectory" });
-      advantages.set(id, values[i]);
-    }
-  }
-  return advantages;
-}
-
-/** The number of groups that teach nothing: all returns equal, or a single one. */
-export function groupsWithoutSignal(groups: readonly Group[]): number {
-  return groups.filter((group) => !differ(returnsOf(group))).length;
-}
-
-/**
- * (A − mean_B A) / std_B A over the whole batch. Not divided where std_B ≤ 1e-6, as in SeeUPO's code.
- * @param centred whether every group's mean was removed before. mean_B is then 0, and is left alone: subtracting its rounding
- *   error would give groups without signal a gradient
- */
-export function batchNormalised(advantages: Advantages, centred: boolean): Advantages {
-  const values = [...advantages.values()];
-  const deviation = standardDeviation(values);
-  const divisor = deviation > 1e-6 ? deviation : 1;
-  const shift = centred ? 0 : mean(values);
-  return mapped(advantages, (advantage) => (advantage - shift) / divisor);
-}
-
-/** Each advantage limited to [−bound, bound]. */
-export function clippedAdvantages(advantages: Advantages, bound: number): Advantages {
-  return mapped(advantages, (advantage) => clamp(advantage, -bound, bound));
-}
-
-function mapped(advantages: Advantages, change: (advantage: number) => number): Advantages {
-  return new Map([...advantages].map(([id, advantage]) => [id, change(advantage)]));
-}
-
-/** @throws EnvError for a return that is not finite */
-export function returnsOf(group: Group): number[] {
-  return group.trajectories.map(({ id, reward }) => {
-    if (!Number.isFinite(reward))
-      throw new EnvError(`reward of trajectory ${id}`, reward, {
-        expected: "a finite number",
-        hint: "A rollout that failed has reward 0 and a stop reason.",
-      });
-    return reward;
-  });
-}
+export const groupRelativeKind = defineAdvantage({
+  kind: "group-relative",
+  formula: 'R − group\'s mean; `std: "group"` divides by its deviation + 1e-6',
+  source: "arXiv:2402.03300",
+  comparedWithin: "group",
+  settings: { std, singletonGroups },
+  estimate: (evidence, config) => perTrajectory(evidence.groups, groupRelativeAdvantages(penalised(evidence), config)),
+});

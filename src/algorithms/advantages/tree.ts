@@ -1,7 +1,9 @@
 import { ShapeError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
-import { returnsOf, type SingletonGroups } from "./group-relative.ts";
+import { spread } from "../step/episodes.ts";
+import { defineAdvantage, type Estimate, episodesOf, penalised, singletonGroups } from "./advantage.ts";
+import { returnsOf, type SingletonGroups } from "./by-group.ts";
 import { differ } from "./statistics.ts";
 
 /**
@@ -19,9 +21,9 @@ import { differ } from "./statistics.ts";
  */
 export function treeAdvantages(
   groups: readonly Group[],
-  { singletonGroups }: { readonly singletonGroups: SingletonGroups },
+  { singletonGroups: singletons }: { readonly singletonGroups: SingletonGroups },
 ): ReadonlyMap<TrajectoryId, readonly number[]> {
-  return new Map(groups.flatMap((group) => [...treeOf(group, singletonGroups)]));
+  return new Map(groups.flatMap((group) => [...treeOf(group, singletons)]));
 }
 
 /** The turns of a trajectory that it does not share with the one that it was forked from. */
@@ -35,7 +37,7 @@ interface Fork {
   readonly children: readonly Trajectory[];
 }
 
-function treeOf(group: Group, singletonGroups: SingletonGroups): Map<TrajectoryId, number[]> {
+function treeOf(group: Group, singletons: SingletonGroups): Map<TrajectoryId, number[]> {
   const returns = new Map(returnsOf(group).map((value, i) => [group.trajectories[i].id, value]));
   const { roots, forks } = forksOf(group);
   const forksFrom = (path: Trajectory, turn: number) => (forks.get(path.id) ?? []).filter((fork) => fork.turn >= turn);
@@ -60,7 +62,7 @@ function treeOf(group: Group, singletonGroups: SingletonGroups): Map<TrajectoryI
     advantages.set(path.id, perTurn);
   };
   const rootValues = roots.map((root) => mean(leaves(root, 0)));
-  const above = roots.length === 1 && singletonGroups === "raw" ? rootValues : aboveMean(rootValues);
+  const above = roots.length === 1 && singletons === "raw" ? rootValues : aboveMean(rootValues);
   for (const [i, root] of roots.entries()) walk(root, 0, above[i]);
   const lost = group.trajectories.find(({ id }) => !advantages.has(id));
   if (lost !== undefined)
@@ -110,4 +112,22 @@ function parentOf({ id, branch }: Trajectory, byId: ReadonlyMap<TrajectoryId, Tr
   const parent = branch === undefined ? undefined : byId.get(branch.from);
   if (parent !== undefined) return parent;
   throw new ShapeError(`branch of trajectory ${id}`, branch?.from, { expected: "a trajectory of the same group" });
+}
+
+export const treeKind = defineAdvantage({
+  kind: "tree",
+  formula:
+    "for branched rollouts: at every fork, value of the way on (mean return of the leaves under it) minus the mean of its siblings, added along the path. Turns before a fork are trained once. Without forks: group-relative without deviation",
+  source: "ours",
+  comparedWithin: "group",
+  trainsSharedTurnsOnce: true,
+  settings: { singletonGroups },
+  estimate: (evidence, config) => perOwnTurn(evidence.groups, treeAdvantages(penalised(evidence), config)),
+});
+
+/** One number for all tokens of a turn. Each trajectory trains its own turns alone. */
+export function perOwnTurn(groups: readonly Group[], advantages: ReadonlyMap<TrajectoryId, readonly number[]>): Estimate {
+  const episodes = episodesOf(groups, ownTurns);
+  const rows = episodes.flatMap(({ trajectory, turns }) => spread(turns, advantages.get(trajectory.id) ?? []));
+  return { episodes, advantages: rows, metrics: {} };
 }

@@ -1,4 +1,5 @@
 import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens } from "./objective.ts";
+import { clipRange, defineUpdate } from "./update-kind.ts";
 
 /**
  * CISPO (MiniMax-M1, arXiv:2506.13585, eq. 4–5): REINFORCE with a clipped importance weight that is held constant.
@@ -39,3 +40,12 @@ export function cispo(batch: SurrogateBatch, { clip }: { readonly clip: ClipRang
     },
   };
 }
+
+export const cispoKind = defineUpdate({
+  kind: "cispo",
+  formula: "−clip(ρ) A log π, the ratio held constant",
+  source: "arXiv:2506.13585",
+  /** No bound below, as MiniMax-M1 (arXiv:2506.13585, §3.1), which does not print its bound above; 0.28 is Trinity-RFT's. */
+  settings: { clip: clipRange(1, 0.28) },
+  loss: cispo,
+});

@@ -1,5 +1,7 @@
+import { z } from "zod";
 import type { Random } from "../../core/random.ts";
 import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens, total } from "./objective.ts";
+import { clipRange, defineUpdate } from "./update-kind.ts";
 
 export interface ClipCovOptions {
   readonly clip: ClipRange;
@@ -138,3 +140,27 @@ function kthLargest(values: Float64Array, k: number): number {
   }
   return values[wanted];
 }
+
+/** arXiv:2505.22617, as in verl: a 5,000th of the tokens, of covariance 1 to 5. */
+const share = z.number().gt(0).max(1).default(0.0002);
+
+export const clipCovKind = defineUpdate({
+  kind: "clip-cov",
+  formula: "ppu without some tokens of high covariance of A and log π",
+  source: "arXiv:2505.22617",
+  settings: { clip: clipRange(0.2, 0.2), share, covLow: z.number().default(1), covHigh: z.number().default(5) },
+  weighsByLogprob: true,
+  readsEveryToken: "always",
+  loss: (batch, config, random) => clipCov(batch, { ...config, between: [config.covLow, config.covHigh] }, random),
+});
+
+export const klCovKind = defineUpdate({
+  kind: "kl-cov",
+  formula: "−ρA, and the tokens of highest covariance are held to the old policy",
+  source: "arXiv:2505.22617",
+  /** 1: the authors' launch files; verl's code has 0.1. */
+  settings: { share, coefficient: z.number().min(0).default(1) },
+  weighsByLogprob: true,
+  readsEveryToken: "always",
+  loss: klCov,
+});

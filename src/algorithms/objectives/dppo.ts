@@ -1,4 +1,6 @@
+import { z } from "zod";
 import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens } from "./objective.ts";
+import { clipRange, defineUpdate } from "./update-kind.ts";
 
 export interface DppoOptions {
   /** How far a token's probability may have moved: by total variation, or by the KL of the binary choice "this token or not". */
@@ -46,3 +48,17 @@ export function dppo(batch: SurrogateBatch, { divergence, clip, ratioBound }: Dp
     metrics: { clipFraction: stopped / tokens, dualClipFraction: bounded / tokens, approxKl: drift / tokens },
   };
 }
+
+export const dppoKind = defineUpdate({
+  kind: "dppo",
+  formula: "−A min(ρ, bound) log π while the token's probability has moved less than the width",
+  source: "arXiv:2602.04879",
+  settings: {
+    divergence: z.enum(["tv", "kl"]).default("tv"),
+    /** Widths of the divergence. 0.2: verl's clip width for all of its losses. */
+    clip: clipRange(0.2, 0.2),
+    /** verl's `clip_ratio_c` for this loss. */
+    ratioBound: z.number().gt(1).default(20),
+  },
+  loss: dppo,
+});

@@ -1,4 +1,6 @@
+import { z } from "zod";
 import { type LossAndWeights, type SurrogateBatch, sumOverTokens } from "./objective.ts";
+import { defineUpdate } from "./update-kind.ts";
 
 /**
  * Direct reward optimisation (DRO, arXiv:2405.19107), per token as in verl: REINFORCE with a quadratic pull to the old policy.
@@ -16,3 +18,13 @@ export function dro(batch: SurrogateBatch, { beta }: { readonly beta: number }):
   });
   return { loss, weights, metrics: tokens === 0 ? {} : { approxKl: drift / tokens } };
 }
+
+export const droKind = defineUpdate({
+  kind: "dro",
+  formula: "−(A log π − β/2 (log ρ)²)",
+  source: "arXiv:2405.19107",
+  /** The source leaves it to the task. */
+  settings: { beta: z.number().positive().default(0.5) },
+  readsEveryToken: "off-policy",
+  loss: dro,
+});

@@ -1,4 +1,5 @@
 import { type ClipRange, checkRows, clamp, type LossAndWeights, type SurrogateBatch } from "./objective.ts";
+import { clipRange, defineUpdate } from "./update-kind.ts";
 
 /**
  * Geometric-mean policy optimisation (GMPO, arXiv:2507.20673): the geometric mean of a sequence's ratios, each clipped in log space
@@ -51,3 +52,13 @@ export function gmpo(
   const metrics = { clipFraction: clippedHigh / tokens, dualClipFraction: clippedLow / tokens, approxKl: drift / tokens };
   return { loss, weights, metrics };
 }
+
+export const gmpoKind = defineUpdate({
+  kind: "gmpo",
+  formula: "geometric mean of a trajectory's clipped ratios; the widths are of the log-ratio",
+  source: "arXiv:2507.20673",
+  /** Widths of the log-ratio. (e^−0.4, e^0.4): arXiv:2507.20673. */
+  settings: { clip: clipRange(0.4, 0.4) },
+  rows: () => "trajectories",
+  loss: gmpo,
+});

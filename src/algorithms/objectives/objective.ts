@@ -1,6 +1,6 @@
 import { ShapeError } from "../../core/errors.ts";
 import type { Logprobs, Weights } from "../../core/policy.ts";
-import type { UpdateMetrics } from "../metrics.ts";
+import type { MetricValues } from "../metrics.ts";
 
 /**
  * An objective is a pure function of token log-probs: a scalar to minimise and its exact derivative.
@@ -12,7 +12,7 @@ export interface LossAndWeights {
   readonly loss: number;
   /** w = −∂loss/∂logprob, one per token: what an engine back-propagates. */
   readonly weights: Weights;
-  readonly metrics: UpdateMetrics;
+  readonly metrics: MetricValues;
 }
 
 /** One number per action token: a row for each sequence. */

@@ -1,4 +1,6 @@
+import { z } from "zod";
 import { type ClipRange, checkRows, clamp, type LossAndWeights, meanDifference, type SurrogateBatch } from "./objective.ts";
+import { clipRange, defineUpdate } from "./update-kind.ts";
 
 export interface PpuOptions {
   /** Where the ratio is taken: ρ_t of each token, or one s for a whole row. */
@@ -83,3 +85,19 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
   };
   return { loss, weights, metrics: dualClip === Infinity ? metrics : { ...metrics, dualClipFraction: dualClipped / tokens } };
 }
+
+export const ppuKind = defineUpdate({
+  kind: "ppu",
+  formula: "max(−ρA, −clip(ρ)A); the ratio of a token, of a turn, or of a whole trajectory",
+  source: "arXiv:1707.06347",
+  settings: {
+    /** Where the ratio is taken: per token, over one turn, or over a whole trajectory. */
+    level: z.enum(["token", "turn", "sequence"]).default("token"),
+    /** 0.2: PPO's (arXiv:1707.06347, §6.1), and the default of verl and TRL. */
+    clip: clipRange(0.2, 0.2),
+    /** Bounds the loss where the advantage is negative, in multiples of it; none if left out. verl's default is 3. */
+    dualClip: z.number().gt(1).optional(),
+  },
+  rows: ({ level }) => (level === "sequence" ? "trajectories" : "turns"),
+  loss: (batch, config) => ppu(batch, { ...config, level: config.level === "token" ? "token" : "sequence" }),
+});

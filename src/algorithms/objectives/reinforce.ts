@@ -1,5 +1,7 @@
+import { z } from "zod";
 import type { Logprobs } from "../../core/policy.ts";
 import { checkRows, type LossAndWeights, type SurrogateBatch } from "./objective.ts";
+import { defineUpdate } from "./update-kind.ts";
 
 /**
  * REINFORCE (R. Williams, 1992): the score function weighted by the advantage.
@@ -31,6 +33,15 @@ export function reinforce(
   }
   return { loss, weights, metrics: {} };
 }
+
+export const reinforceKind = defineUpdate({
+  kind: "reinforce",
+  formula: '−A log π; with `level: "sequence"` A is the mean over the trajectory. Nothing bounds the step',
+  source: "Williams 1992",
+  settings: { level: z.enum(["token", "sequence"]).default("token") },
+  rows: ({ level }) => (level === "sequence" ? "trajectories" : "turns"),
+  loss: reinforce,
+});
 
 /** Cross-entropy of what was written: ℓ_t = −logπ_t. */
 export function crossEntropy(logprobs: Logprobs, tokenScales: readonly number[]): LossAndWeights {

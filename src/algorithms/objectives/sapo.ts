@@ -1,4 +1,6 @@
+import { z } from "zod";
 import { clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens } from "./objective.ts";
+import { defineUpdate } from "./update-kind.ts";
 
 /**
  * Soft adaptive policy optimisation (SAPO, arXiv:2511.20347): a sigmoid of the ratio in place of the hard clip.
@@ -23,3 +25,12 @@ export function sapo(
   });
   return { loss, weights, metrics: tokens === 0 ? {} : { approxKl: drift / tokens } };
 }
+
+export const sapoKind = defineUpdate({
+  kind: "sapo",
+  formula: "−A·4/τ·σ(τ(ρ − 1)): a soft clip",
+  source: "arXiv:2511.20347",
+  /** arXiv:2511.20347, as verl and TRL. */
+  settings: { tauPos: z.number().positive().default(1), tauNeg: z.number().positive().default(1.05) },
+  loss: sapo,
+});

@@ -7,9 +7,8 @@ import type { Group } from "../../core/trajectory.ts";
 import { alongPaths, sharedMeanAdvantages } from "../advantages/attribution.ts";
 import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { ownTurns, treeAdvantages } from "../advantages/tree.ts";
+import { resolveAlgorithm, runUpdate } from "../algorithms.ts";
 import { seeupoAdvantages, turnAdvantages } from "../seeupo/seeupo-advantages.ts";
-import { resolveAlgorithm } from "../settings/config.ts";
-import { runUpdate } from "../update.ts";
 
 const turn = (context: number, action: readonly number[]) => ({ context: [context], action });
 const [t0, t1] = [turn(0, [1]), turn(1, [2, 3])];

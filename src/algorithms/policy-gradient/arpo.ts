@@ -1,7 +1,23 @@
-import type { AlgorithmConfig, Composition } from "../settings/config.ts";
-import type { AdvantageConfig } from "../settings/parts.ts";
+import { z } from "zod";
+import type { AdvantageConfig } from "../advantages/kinds.ts";
+import type { Composition } from "../settings/parts.ts";
+import { groupStd, ppu, preset } from "../settings/presets.ts";
 
-export type ArpoConfig = Extract<AlgorithmConfig, { kind: "arpo" }>;
+/**
+ * arXiv:2507.19849: GRPO's advantage on the leaves of branched rollouts, which `rollout.branching` samples. Token mean: the authors'
+ * `ppo_trainer.yaml`; 8 steps a batch: 128 tasks in mini-batches of 16, or 64 of 8, in their launch files.
+ */
+export const arpo = preset("arpo", {
+  ...{ advantage: groupStd, update: ppu("token"), aggregation: "token-mean" },
+  miniBatches: 8,
+}).extend({
+  /**
+   * The credit that shared turns get: the sum of their leaves' gradients, the mean of their advantages, or the tree's own. Soft:
+   * the paper's choice.
+   */
+  attribution: z.enum(["soft", "hard", "tree"]).default("soft"),
+});
+export type ArpoConfig = z.output<typeof arpo>;
 
 /**
  * ARPO (arXiv:2507.19849, §3.2) is GRPO on the leaves of trees; how the tokens that leaves share are credited is a choice of advantage.

@@ -8,9 +8,11 @@ import { randomStream } from "../../core/random.ts";
 import { gae } from "../advantages/gae.ts";
 import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { whitened } from "../advantages/statistics.ts";
+import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms.ts";
+import { anyUpdate } from "../objectives/kinds.ts";
 import { seeupoUpdate } from "../seeupo/seeupo.ts";
-import { type Composition, isSeeupo, resolveAlgorithm, rolloutAlgorithms, type SeeupoConfig } from "../settings/config.ts";
-import { anyUpdate } from "../settings/parts.ts";
+import { isSeeupo, type SeeupoConfig } from "../seeupo/settings.ts";
+import type { Composition } from "../settings/parts.ts";
 import { overlongPunishment } from "../step/overlong.ts";
 import { policyGradientUpdate } from "./policy-gradient.ts";
 

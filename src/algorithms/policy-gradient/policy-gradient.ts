@@ -2,19 +2,19 @@ import { mean } from "../../core/mean.ts";
 import type { Logprobs, Policy, TurnReason } from "../../core/policy.ts";
 import type { Random } from "../../core/random.ts";
 import type { ActionInContext, Group } from "../../core/trajectory.ts";
-import { groupsWithoutSignal } from "../advantages/group-relative.ts";
-import { MetricTally, type UpdateMetrics } from "../metrics.ts";
+import type { Estimate } from "../advantages/advantage.ts";
+import { groupsWithoutSignal, returnsOf } from "../advantages/by-group.ts";
+import { advantageKindOf } from "../advantages/kinds.ts";
+import { MetricTally, type UpdateMetrics } from "../glossary.ts";
+import type { MetricValues } from "../metrics.ts";
+import { updateKindOf } from "../objectives/kinds.ts";
 import { klPenalty, tokenKls } from "../objectives/kl.ts";
 import { type LossAndWeights, plus, type SurrogateBatch, type TokenRows } from "../objectives/objective.ts";
-import type { Composition } from "../settings/config.ts";
-import { klOptions } from "../settings/parts.ts";
+import { type Composition, klOptions } from "../settings/parts.ts";
 import { type Correction, importanceOf, weighted } from "../step/correction.ts";
 import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "../step/episodes.ts";
-import { checkedRows, fixedLogprobs, fixedRows, minimise } from "../step/minimise.ts";
+import { fixedLogprobs, fixedRows, minimise } from "../step/minimise.ts";
 import { punishOverlong } from "../step/overlong.ts";
-import { criticOf, fitCritic } from "./critic.ts";
-import { type Estimate, estimate } from "./estimate.ts";
-import { knownAtRatioOne, readsEveryToken, rowsOf, surrogate } from "./surrogate.ts";
 
 /**
  * One update of any policy-gradient algorithm: an advantage, an update rule and a KL penalty, as a preset composes them.
@@ -22,7 +22,7 @@ import { knownAtRatioOne, readsEveryToken, rowsOf, surrogate } from "./surrogate
  *   A = advantage(returns)                                                  per token, fixed for the whole update
  *   for each epoch, for each mini-batch of groups:
  *       one step down  Σ_t c_t [ w_t·ℓ(π_θ/π_old, A)_t + β·KL_t − entropyCoef·H_t ]      c: aggregation, over whole trajectories
- *       with a critic: one step of it down the value loss
+ *       then what the advantage has to follow: one step of its critic down the value loss
  *
  * With one epoch and one mini-batch π_old is the policy itself: the ratio is 1, and log π_old needs no pass. What cannot move the
  * policy, such as groups without signal, costs no pass either, but counts in the means. w is 1, or the importance weight π_old/μ of rollouts
@@ -39,29 +39,22 @@ export async function policyGradientUpdate(
   random: Random,
   correction?: Correction,
 ): Promise<UpdateMetrics> {
-  const { advantage, epochs } = composition;
   const tally = new MetricTally();
   tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups) });
-  const critic = advantage.kind === "gae" ? criticOf(policy) : undefined;
   const sampled = groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns));
   if (sampled.length === 0) return tally.result();
-  const fixed = await fixedBefore({ policy, critic, groups, sampled, composition, correction, tally });
-  for (let epoch = 0; epoch < epochs; epoch++)
+  const fixed = await fixedBefore({ policy, groups, sampled, composition, correction, tally });
+  for (let epoch = 0; epoch < composition.epochs; epoch++)
     for (const batch of miniBatches(fixed.episodes, groups, composition.miniBatches, random)) {
       const rows = movingRows(batch, composition, fixed.moves);
       if (rows.turns.length > 0) tally.record(await policyStep(policy, rows, fixed, composition, random));
-      const { oldValues, returns } = fixed;
-      if (advantage.kind === "gae" && critic !== undefined && oldValues !== undefined && returns !== undefined) {
-        const { aggregation } = composition;
-        tally.record(await fitCritic(critic, batch, { returns, oldValues, aggregation }, advantage.critic));
-      }
+      if (fixed.afterStep !== undefined) tally.record(await fixed.afterStep(batch, composition.aggregation));
     }
   return tally.result();
 }
 
 interface Before {
   readonly policy: Policy;
-  readonly critic: ReturnType<typeof criticOf> | undefined;
   readonly groups: readonly Group[];
   readonly sampled: readonly ActionInContext[];
   readonly composition: Composition;
@@ -69,17 +62,17 @@ interface Before {
   readonly tally: MetricTally;
 }
 
-/** Computes what stays fixed during an update: advantages, log π_old and log π_ref, values and importance weights, each by its turn. */
-async function fixedBefore({ policy, critic, groups, sampled, composition, correction, tally }: Before) {
+/** Computes what stays fixed during an update: advantages, log π_old and log π_ref, and importance weights, each by its turn. */
+async function fixedBefore({ policy, groups, sampled, composition, correction, tally }: Before) {
   const { klCoef, klIn } = composition;
   const rewardKl = klCoef > 0 && klIn === "reward" ? await klOf(policy, sampled, composition) : undefined;
   if (rewardKl !== undefined) tally.record({ kl: rewardKl.mean });
-  const oldValues = critic && fixedRows(sampled, checkedRows("value", sampled, await critic.values(sampled)));
-  const estimated = estimate(composition.advantage, {
-    groups: returnsOf(groups, composition, tally),
-    klPenalties: rewardKl?.penalties,
-    values: oldValues,
-  });
+  for (const group of groups) returnsOf(group);
+  const { advantage } = composition;
+  const estimated = await advantageKindOf(advantage).estimate(
+    { policy, groups: punished(groups, composition, tally), klPenalties: rewardKl?.penalties },
+    advantage,
+  );
   tally.record(estimated.metrics);
   const { episodes } = estimated;
   const turns = turnsOf(episodes);
@@ -91,9 +84,8 @@ async function fixedBefore({ policy, critic, groups, sampled, composition, corre
   if (importance !== undefined) tally.record(importance.metrics);
   const knownLogprobs = rewardKl?.logprobs ?? importance?.proxLogprobs;
   return {
-    ...{ episodes, moves, oldValues, refLogprobs, importance: importance?.weights },
+    ...{ episodes, moves, afterStep: estimated.afterStep, refLogprobs, importance: importance?.weights },
     advantages: fixedRows(turns, estimated.advantages),
-    returns: estimated.returns && fixedRows(turns, estimated.returns),
     /** Undefined where π_old is the policy itself. */
     oldLogprobs: oneStep ? undefined : (knownLogprobs ?? fixedLogprobs(moving, await policy.logprobs(moving))),
   };
@@ -108,7 +100,7 @@ async function policyStep(
   { advantages, oldLogprobs, refLogprobs, importance }: Fixed,
   composition: Composition,
   random: Random,
-): Promise<UpdateMetrics> {
+): Promise<MetricValues> {
   const { update, klCoef, entropyCoef } = composition;
   const loss = (logprobs: Logprobs): LossAndWeights => {
     const old = oldLogprobs?.(rows.turns) ?? logprobs;
@@ -120,7 +112,7 @@ async function policyStep(
     return plus(pulled, klPenalty(toReference, { ...klOptions(composition), coefficient: klCoef }));
   };
   const entropies = rows.scales.map((scale) => entropyCoef * scale);
-  const known = isOneStep(composition) && !isKlInLoss(composition) && knownAtRatioOne(update);
+  const known = isOneStep(composition) && !isKlInLoss(composition) && updateKindOf(update).weighsByLogprob !== true;
   const { metrics } = await minimise(policy, rows.turns, loss, {
     // The rule's own derivative at ratio 1, which it takes at any log-probs.
     knownWeights: known ? loss(rows.turns.map(({ action }) => action.map(() => 0))).weights : undefined,
@@ -156,11 +148,11 @@ async function klOf(policy: Policy, turns: readonly ActionInContext[], { klCoef,
 }
 
 /** The groups with what the algorithm itself adds to a return. */
-function returnsOf(groups: readonly Group[], { overlong }: Composition, tally: MetricTally): readonly Group[] {
+function punished(groups: readonly Group[], { overlong }: Composition, tally: MetricTally): readonly Group[] {
   if (overlong === undefined) return groups;
-  const punished = punishOverlong(groups, overlong);
-  tally.record({ overlongMean: punished.overlongMean });
-  return punished.groups;
+  const { groups: changed, overlongMean } = punishOverlong(groups, overlong);
+  tally.record({ overlongMean });
+  return changed;
 }
 
 /** Which turns the loss depends on. Where a ratio is taken over a trajectory, all of its turns or none. */
@@ -170,12 +162,15 @@ function hasGradient(
   oneStep: boolean,
 ): (turn: ActionInContext) => boolean {
   const { entropyCoef, update } = composition;
-  if (isKlInLoss(composition) || entropyCoef > 0 || readsEveryToken(update, oneStep)) return () => true;
+  const kind = updateKindOf(update);
+  const readsAll = kind.readsEveryToken === "always" || (kind.readsEveryToken === "off-policy" && !oneStep);
+  if (isKlInLoss(composition) || entropyCoef > 0 || readsAll) return () => true;
+  const whole = kind.rows?.(update) === "trajectories";
   const moving = new Set<ActionInContext>();
   let next = 0;
   for (const { turns } of episodes) {
     const own = turns.filter(() => advantages[next++].some((a) => a !== 0));
-    for (const turn of own.length > 0 && rowsOf(update) === "trajectories" ? turns : own) moving.add(turn);
+    for (const turn of own.length > 0 && whole ? turns : own) moving.add(turn);
   }
   return (turn) => moving.has(turn);
 }
@@ -220,7 +215,8 @@ function surrogateLoss(
   batch: Omit<SurrogateBatch, "tokenScales">,
   random: Random,
 ): LossAndWeights {
-  if (rowsOf(update) === "turns") return surrogate(update, { ...batch, tokenScales: scales }, random);
+  const kind = updateKindOf(update);
+  if (kind.rows?.(update) !== "trajectories") return kind.loss({ ...batch, tokenScales: scales }, update, random);
   const { logprobs, oldLogprobs, advantages } = batch;
   const whole = {
     logprobs: joined(episodes, logprobs),
@@ -228,7 +224,7 @@ function surrogateLoss(
     advantages: joined(episodes, advantages),
     tokenScales: perEpisode,
   };
-  const result = surrogate(update, whole, random);
+  const result = kind.loss(whole, update, random);
   return { ...result, weights: cut(episodes, result.weights) };
 }
 

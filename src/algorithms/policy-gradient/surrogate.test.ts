@@ -5,10 +5,9 @@ import { expectCentralDifferences, tokenwiseBatches } from "../../../test/algori
 import { randomStream } from "../../core/random.ts";
 import { parseSettings } from "../../core/settings.ts";
 import { klCov } from "../objectives/covariance.ts";
+import { anyUpdate, type UpdateConfig, updateKindOf } from "../objectives/kinds.ts";
 import type { SurrogateBatch } from "../objectives/objective.ts";
 import { valueLoss } from "../objectives/value.ts";
-import { anyUpdate, type UpdateConfig } from "../settings/parts.ts";
-import { knownAtRatioOne, surrogate } from "./surrogate.ts";
 
 const update = (settings: object): UpdateConfig => parseSettings(anyUpdate, settings);
 const updates: readonly UpdateConfig[] = [
@@ -25,7 +24,7 @@ const updates: readonly UpdateConfig[] = [
   update({ kind: "kl-cov", share: 0.4 }),
 ];
 const named = updates.map((config) => [JSON.stringify(config), config] as const);
-const of = (config: UpdateConfig) => (batch: SurrogateBatch) => surrogate(config, batch, randomStream(1));
+const of = (config: UpdateConfig) => (batch: SurrogateBatch) => updateKindOf(config).loss(batch, config, randomStream(1));
 
 /** Coefficients of the log-prob that are not differentiated, so the loss is linear in it. */
 const linear = (config: UpdateConfig) => ["cispo", "dppo", "reinforce"].includes(config.kind);
@@ -48,7 +47,7 @@ describe.each(named)("%s", (_, config) => {
   });
 
   test("at ratio 1 has the gradient of REINFORCE", () => {
-    if (!knownAtRatioOne(config)) return;
+    if (!updateKindOf(config).weighsByLogprob !== true) return;
     fc.assert(
       fc.property(tokenwiseBatches, (batch) => {
         const { weights } = of(config)({ ...batch, oldLogprobs: batch.logprobs });

@@ -2,7 +2,7 @@ import { DivergenceError } from "../../core/errors.ts";
 import type { Logprobs } from "../../core/policy.ts";
 import type { ActionInContext, TrajectoryId } from "../../core/trajectory.ts";
 import { type ClipRange, clamp, clipRatio, meanDifference } from "../objectives/objective.ts";
-import type { SeeupoConfig } from "../settings/config.ts";
+import type { SeeupoConfig } from "./settings.ts";
 
 /** How r is taken from the log-probs of a turn, and where r and M are clipped. */
 export type CarryRules = Pick<SeeupoConfig, "carryRatio" | "carryClip">;

@@ -1,10 +1,11 @@
 import { standardDeviation } from "../../core/mean.ts";
 import type { ActionInContext, Group, TrajectoryId } from "../../core/trajectory.ts";
 import { alongPaths } from "../advantages/attribution.ts";
-import { type Advantages, batchNormalised, clippedAdvantages, groupRelativeAdvantages } from "../advantages/group-relative.ts";
+import { type Advantages, batchNormalised, clippedAdvantages } from "../advantages/by-group.ts";
+import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { treeAdvantages } from "../advantages/tree.ts";
 import { clamp } from "../objectives/objective.ts";
-import type { SeeupoConfig } from "../settings/config.ts";
+import type { SeeupoConfig } from "./settings.ts";
 
 /** Â of every turn. */
 export interface TurnAdvantages {

@@ -6,10 +6,11 @@ import { longGroups, randomWorld, turn, type World } from "../../../test/algorit
 import { EngineError, EnvError, ShapeError } from "../../core/errors.ts";
 import type { Logprobs, TurnReason } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
+import { resolveAlgorithm } from "../algorithms.ts";
 import { ppu } from "../objectives/ppu.ts";
-import { resolveAlgorithm, type SeeupoConfig } from "../settings/config.ts";
 import { minimise } from "../step/minimise.ts";
 import { seeupoAdvantages, seeupoUpdate } from "./seeupo.ts";
+import type { SeeupoConfig } from "./settings.ts";
 
 function configWith(settings: Record<string, unknown> = {}): SeeupoConfig {
   return resolveAlgorithm({ kind: "seeupo-code", ...settings }) as SeeupoConfig;

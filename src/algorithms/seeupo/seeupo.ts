@@ -1,14 +1,14 @@
 import type { Policy } from "../../core/policy.ts";
 import type { Random } from "../../core/random.ts";
 import type { ActionInContext, Group, TrajectoryId } from "../../core/trajectory.ts";
-import { groupsWithoutSignal } from "../advantages/group-relative.ts";
-import { MetricTally, type UpdateMetrics } from "../metrics.ts";
-import type { SeeupoConfig } from "../settings/config.ts";
+import { groupsWithoutSignal } from "../advantages/by-group.ts";
+import { MetricTally, type UpdateMetrics } from "../glossary.ts";
 import { type Correction, importanceOf } from "../step/correction.ts";
 import { checkedLogprobs, fixedLogprobs } from "../step/minimise.ts";
 import { CarriedRatios } from "./carried-ratios.ts";
 import { fused } from "./fused.ts";
 import { turnAdvantages } from "./seeupo-advantages.ts";
+import type { SeeupoConfig } from "./settings.ts";
 import { carriedAdvantages, carry, carryBase, recordFactors, steps, type Update } from "./turn-update.ts";
 import { type TurnUpdate, turnOrder, turnUpdatesOf, updatedEpisodes } from "./turn-updates.ts";
 

@@ -1,15 +1,16 @@
 import type { Logprobs, Policy, TurnReason, Weights } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
-import { type MetricTally, Spread } from "../metrics.ts";
+import type { MetricTally } from "../glossary.ts";
+import { Spread } from "../metrics.ts";
 import { klPenalty } from "../objectives/kl.ts";
 import { type LossAndWeights, plus } from "../objectives/objective.ts";
 import { ppu } from "../objectives/ppu.ts";
-import type { SeeupoConfig } from "../settings/config.ts";
 import { klOptions } from "../settings/parts.ts";
 import { weighted } from "../step/correction.ts";
 import { type FixedRows, type Loss, type Minimised, type MinimiseOptions, minimise } from "../step/minimise.ts";
 import type { CarriedRatios } from "./carried-ratios.ts";
 import type { TurnAdvantages } from "./seeupo-advantages.ts";
+import type { SeeupoConfig } from "./settings.ts";
 import type { TurnUpdate } from "./turn-updates.ts";
 
 /** An update under way. */

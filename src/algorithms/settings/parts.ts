@@ -1,5 +1,9 @@
 import { z } from "zod";
+import type { AdvantageConfig } from "../advantages/kinds.ts";
+import type { Aggregation } from "../objectives/aggregation.ts";
+import type { UpdateConfig } from "../objectives/kinds.ts";
 import { type KlEstimator, type KlOptions, klEstimators } from "../objectives/kl.ts";
+import type { OverlongPunishment } from "../step/overlong.ts";
 
 /**
  * The parts that a policy-gradient algorithm is composed of. A preset fixes the kinds of its parts with `fixed` and leaves their
@@ -10,96 +14,6 @@ import { type KlEstimator, type KlOptions, klEstimators } from "../objectives/kl
 export function fixed<const Value extends string>(value: Value) {
   return z.literal(value).default(value);
 }
-
-/** Widths of a clip range [1 − low, 1 + high]. */
-export function clipRange(low: number, high: number) {
-  return z.strictObject({ low: z.number().min(0).max(1).default(low), high: z.number().min(0).default(high) }).prefault({});
-}
-
-/** A group of one: advantage 0, or its bare return as in verl. */
-export const singletonGroups = z.enum(["zero", "raw"]).default("zero");
-const std = z.enum(["group", "none"]).default("group");
-const gamma = (value: number) => z.number().min(0).max(1).default(value);
-
-/** Advantages: the settings of each kind, without its kind. */
-export const advantageSettings = {
-  gae: {
-    /** The unit that is a step: an action token, or a whole turn. */
-    over: z.enum(["token", "turn"]).default("token"),
-    /** γ = λ = 1: verl's defaults, for a return at the end. */
-    gamma: gamma(1),
-    lambda: gamma(1),
-    critic: z
-      .strictObject({
-        /**
-         * The critic's learning rate as a multiple of the policy's. 1, one rate for both: PPO (arXiv:1707.06347). verl's launch
-         * files have 10 (1e-5 and 1e-6).
-         */
-        learningRateScale: z.number().positive().default(1),
-        /** Width around the old value, in units of the return. 0.5: verl's `cliprange_value`. */
-        valueClip: z.number().positive().default(0.5),
-      })
-      .prefault({}),
-  },
-  "group-relative": { std, singletonGroups },
-  "leave-one-out": { singletonGroups },
-  /** Discounted return of each token, whitened over the batch. γ = 1: verl's default. */
-  "normalised-returns": { gamma: gamma(1) },
-  /** Return minus the group's mean, whitened over the batch's tokens. */
-  "normalised-group-relative": { singletonGroups },
-  gigpo: {
-    /** ω = 1 and γ = 0.95: arXiv:2505.10978, §5.1. */
-    omega: z.number().min(0).default(1),
-    gamma: gamma(0.95),
-    /** The authors' code (langfengQ/verl-agent) runs both; "mean_norm" is the paper's F_norm = 1. */
-    mode: z.enum(["mean_norm", "mean_std_norm"]).default("mean_norm"),
-    /** "trajectories": the paper's, each counts once; "turns": long trajectories weigh more. */
-    episodeBaseline: z.enum(["trajectories", "turns"]).default("trajectories"),
-    singletonGroups,
-  },
-  tree: { singletonGroups },
-  "shared-mean": { std, singletonGroups },
-  "length-weighted": { singletonGroups },
-  "best-of-group": { std },
-  gpg: { singletonGroups },
-} as const;
-
-/** Update rules: the settings of each kind, without its kind. */
-export const updateSettings = {
-  reinforce: { level: z.enum(["token", "sequence"]).default("token") },
-  ppu: {
-    /** Where the ratio is taken: per token, over one turn, or over a whole trajectory. */
-    level: z.enum(["token", "turn", "sequence"]).default("token"),
-    /** 0.2: PPO's (arXiv:1707.06347, §6.1), and the default of verl and TRL. */
-    clip: clipRange(0.2, 0.2),
-    /** Bounds the loss where the advantage is negative, in multiples of it; none if left out. verl's default is 3. */
-    dualClip: z.number().gt(1).optional(),
-  },
-  /** No bound below, as MiniMax-M1 (arXiv:2506.13585, §3.1), which does not print its bound above; 0.28 is Trinity-RFT's. */
-  cispo: { clip: clipRange(1, 0.28) },
-  /** arXiv:2511.20347, as verl and TRL. */
-  sapo: { tauPos: z.number().positive().default(1), tauNeg: z.number().positive().default(1.05) },
-  /** Widths of the log-ratio. (e^−0.4, e^0.4): arXiv:2507.20673. */
-  gmpo: { clip: clipRange(0.4, 0.4) },
-  dppo: {
-    divergence: z.enum(["tv", "kl"]).default("tv"),
-    /** Widths of the divergence. 0.2: verl's clip width for all of its losses. */
-    clip: clipRange(0.2, 0.2),
-    /** verl's `clip_ratio_c` for this loss. */
-    ratioBound: z.number().gt(1).default(20),
-  },
-  /** The source leaves it to the task. */
-  dro: { beta: z.number().positive().default(0.5) },
-  /** arXiv:2505.22617, as in verl: a 5,000th of the tokens, of covariance 1 to 5. */
-  "clip-cov": {
-    clip: clipRange(0.2, 0.2),
-    share: z.number().gt(0).max(1).default(0.0002),
-    covLow: z.number().default(1),
-    covHigh: z.number().default(5),
-  },
-  /** 1: the authors' launch files; verl's code has 0.1. */
-  "kl-cov": { share: z.number().gt(0).max(1).default(0.0002), coefficient: z.number().min(0).default(1) },
-} as const;
 
 /** Largest k3 of a token in nats, beyond which it has no gradient. 10: verl's. "off": TRL's. */
 export const klCutOff = z.union([z.number().positive(), z.literal("off")]).default(10);
@@ -156,18 +70,19 @@ export const overlong = z
 export const dynamicSampling = z.strictObject({ maxBatches: z.int().min(1).default(10) });
 export type DynamicSampling = z.output<typeof dynamicSampling>;
 
-function kinds<const Settings extends Readonly<Record<string, z.core.$ZodShape>>>(settings: Settings) {
-  type Option = {
-    [Kind in keyof Settings & string]: z.ZodObject<{ kind: z.ZodLiteral<Kind> } & Settings[Kind], z.core.$strict>;
-  }[keyof Settings & string];
-  const options = Object.entries(settings).map(([kind, shape]) => z.strictObject({ kind: z.literal(kind), ...shape }));
-  // Object.entries forgets which kind has which shape; the table that is given remembers.
-  return z.discriminatedUnion("kind", options as unknown as [Option, ...Option[]]);
+/** The parts that such an algorithm is made of. Every preset's settings are one of these. */
+export interface Composition {
+  readonly advantage: AdvantageConfig;
+  readonly update: UpdateConfig;
+  readonly aggregation: Aggregation;
+  readonly klCoef: number;
+  readonly klEstimator: KlEstimator;
+  readonly klCutOff: number | "off";
+  readonly klIn: "loss" | "reward";
+  readonly entropyCoef: number;
+  readonly epochs: number;
+  readonly miniBatches: number;
+  readonly overlong?: OverlongPunishment;
+  /** Read by the trainer, which samples. */
+  readonly dynamicSampling?: DynamicSampling;
 }
-
-/** Any advantage, named by its kind. */
-export const anyAdvantage = kinds(advantageSettings);
-export type AdvantageConfig = z.output<typeof anyAdvantage>;
-/** Any update rule, named by its kind. */
-export const anyUpdate = kinds(updateSettings);
-export type UpdateConfig = z.output<typeof anyUpdate>;

@@ -3,10 +3,12 @@ import { z } from "zod";
 import { groupOf, TableCritic, TablePolicy } from "../../../test/algorithms/table-policy.ts";
 import { randomWorld, shortGroups, turn } from "../../../test/algorithms/worlds.ts";
 import { randomStream } from "../../core/random.ts";
+import { anyAdvantage } from "../advantages/kinds.ts";
+import { resolveAlgorithm } from "../algorithms.ts";
+import { anyUpdate } from "../objectives/kinds.ts";
 import { policyGradientUpdate } from "../policy-gradient/policy-gradient.ts";
-import { type Composition, resolveAlgorithm } from "./config.ts";
-import { anyAdvantage, anyUpdate } from "./parts.ts";
-import { presets } from "./presets.ts";
+import type { Composition } from "./parts.ts";
+import { custom } from "./presets.ts";
 
 /** Two groups and a group of one, turns of unequal number and length, all returns different, states that several turns stand in. */
 const groups = [...shortGroups, groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }])];
@@ -98,7 +100,6 @@ const advantageKinds = Object.fromEntries(anyAdvantage.options.map((option) => [
 
 test("every setting is in the list above", () => {
   const listed = new Set(settingsThatMatter.map(([part, path]) => `${part} ${path}`));
-  const custom = presets.find(({ shape }) => shape.kind.value === "custom");
   const all = [
     ...leaves(custom).map((path) => ` ${path}`),
     ...[...anyAdvantage.options, ...anyUpdate.options].flatMap((option) =>

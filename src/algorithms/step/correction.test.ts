@@ -7,9 +7,9 @@ import { real } from "../../../test/reals.ts";
 import { EngineError, ShapeError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import type { Group } from "../../core/trajectory.ts";
-import { resolveAlgorithm } from "../settings/config.ts";
+import { resolveAlgorithm, runUpdate } from "../algorithms.ts";
+import { arpo } from "../policy-gradient/arpo.ts";
 import { presets } from "../settings/presets.ts";
-import { runUpdate } from "../update.ts";
 import { type Correction, correctionSchema, importanceOf } from "./correction.ts";
 import type { Episode } from "./episodes.ts";
 
@@ -109,10 +109,7 @@ describe("in a world that is enumerated", () => {
 });
 
 const everyAlgorithm: readonly object[] = [
-  ...presets
-    .map(({ shape }) => shape.kind.value)
-    .filter((kind) => kind !== "custom")
-    .map((kind) => ({ kind })),
+  ...[...presets, arpo].map(({ shape }) => ({ kind: shape.kind.value })),
   { kind: "grpo", epochs: 2, miniBatches: 2, klCoef: 0.1 },
   { kind: "grpo", klCoef: 0.1, klIn: "reward" },
   ...["gmpo", "sapo", "dppo", "dro", "clip-cov", "kl-cov"].map((update) => ({

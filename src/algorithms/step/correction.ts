@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Policy } from "../../core/policy.ts";
 import type { ActionInContext, Turn } from "../../core/trajectory.ts";
-import { Spread, type UpdateMetrics } from "../metrics.ts";
+import { type MetricValues, Spread } from "../metrics.ts";
 import { clamp, type LossAndWeights } from "../objectives/objective.ts";
 import { type Episode, turnsOf } from "./episodes.ts";
 import { checkedRows, type FixedRows, fixedLogprobs, fixedRows } from "./minimise.ts";
@@ -30,7 +30,7 @@ export interface Importance {
   readonly weights: FixedRows;
   /** log π_prox of the turns that are trained. */
   readonly proxLogprobs: FixedRows;
-  readonly metrics: UpdateMetrics;
+  readonly metrics: MetricValues;
 }
 
 /** Log-ratios are limited to ± this, beyond any useful bound, so that a long sequence's ratio stays a number. */

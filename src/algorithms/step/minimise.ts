@@ -1,11 +1,11 @@
 import { DivergenceError, EngineError, ShapeError } from "../../core/errors.ts";
 import type { Logprobs, Policy, StepReport, TurnReason, Weights } from "../../core/policy.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
-import type { UpdateMetrics } from "../metrics.ts";
+import type { MetricValues } from "../metrics.ts";
 import type { LossAndWeights, TokenRows } from "../objectives/objective.ts";
 
 /** The metrics that every optimiser step reports. Where none was taken, its norm and learning rate are 0. */
-export type StepMetrics = UpdateMetrics & Required<Pick<UpdateMetrics, "loss" | "gradientNorm" | "learningRate">>;
+export type StepMetrics = MetricValues & Readonly<Record<"loss" | "gradientNorm" | "learningRate", number>>;
 
 /** The log-probs of all samples to the loss of those that are trained. */
 export type Loss = (logprobs: Logprobs) => LossAndWeights;

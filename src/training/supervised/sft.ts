@@ -1,5 +1,5 @@
-import type { UpdateMetrics } from "../../algorithms/metrics.ts";
 import { sftUpdate } from "../../algorithms/sft.ts";
+import type { StepMetrics } from "../../algorithms/step/minimise.ts";
 import { withinTime } from "../../core/deadline.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Engine } from "../../engines/engine.ts";
@@ -27,13 +27,13 @@ export interface SuperviseOptions {
  * The make-up of a step, and the metrics that its update reports: `loss` is the mean cross-entropy in nats per action token, before
  * the step.
  */
-export interface SupervisedStep extends UpdateMetrics {
+export type SupervisedStep = StepMetrics & {
   /** From 1. */
   readonly step: number;
   readonly demonstrations: number;
   readonly tokens: number;
   readonly actionTokens: number;
-}
+};
 
 /** Supervised fine-tuning on demonstrations: one optimiser step for every token budget. */
 export async function supervise({ steps, onStep = () => {}, ...options }: SuperviseOptions): Promise<void> {

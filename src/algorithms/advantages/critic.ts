@@ -1,7 +1,7 @@
 import { DivergenceError, EngineError } from "../../core/errors.ts";
 import type { Critic, Policy } from "../../core/policy.ts";
 import type { Turn } from "../../core/trajectory.ts";
-import type { UpdateMetrics } from "../metrics.ts";
+import type { MetricValues } from "../metrics.ts";
 import { type Aggregation, tokenScales } from "../objectives/aggregation.ts";
 import type { LossAndWeights, TokenRows } from "../objectives/objective.ts";
 import { valueLoss } from "../objectives/value.ts";
@@ -32,7 +32,7 @@ export async function fitCritic(
   episodes: readonly Episode[],
   { returns, oldValues, aggregation }: { returns: FixedRows; oldValues: FixedRows; aggregation: Aggregation },
   { learningRateScale, valueClip }: CriticSettings,
-): Promise<UpdateMetrics> {
+): Promise<MetricValues> {
   const turns = turnsOf(episodes);
   const [targets, old] = [returns(turns), oldValues(turns)];
   const tokenScale = fittedScales(episodes, targets, aggregation);

@@ -1,11 +1,8 @@
 import { z } from "zod";
-import { acts } from "../../core/acts.ts";
-import { parseSettings } from "../../core/settings.ts";
-import type { Aggregation } from "../objectives/aggregation.ts";
-import { type KlEstimator, klEstimators } from "../objectives/kl.ts";
-import type { OverlongPunishment } from "../step/overlong.ts";
-import { type AdvantageConfig, clipRange, type DynamicSampling, klCutOff, singletonGroups, type UpdateConfig } from "./parts.ts";
-import { presets } from "./presets.ts";
+import { singletonGroups } from "../advantages/advantage.ts";
+import { klEstimators } from "../objectives/kl.ts";
+import { clipRange } from "../objectives/update-kind.ts";
+import { klCutOff } from "../settings/parts.ts";
 
 const turnList = z
   .array(z.int().min(0))
@@ -16,7 +13,7 @@ const turnList = z
 const ratioTo = z.enum(["iteration", "turn"]);
 
 /** Algorithm 1 of the paper, with its defaults. */
-const seeupo = z.strictObject({
+export const seeupo = z.strictObject({
   kind: z.literal("seeupo"),
   /**
    * The order in which turns are updated. "reverse" is the paper's, the one that theorem 2 speaks of; the others are for ablations.
@@ -68,7 +65,7 @@ const seeupo = z.strictObject({
 });
 
 /** The form of the authors' published code, with the values of its launch files. docs/algorithms/seeupo.md has both beside each other. */
-const seeupoCode = seeupo.extend({
+export const seeupoCode = seeupo.extend({
   kind: z.literal("seeupo-code"),
   advantageBound: seeupo.shape.advantageBound.unwrap().default(3),
   ratioTo: ratioTo.default("turn"),
@@ -82,63 +79,19 @@ const seeupoCode = seeupo.extend({
  * reach take smaller steps or join others. β = 0 saves the passes of the reference and of groups without signal, which halves the time
  * of a step. docs/algorithms/seeupo.md has the measurements.
  */
-const seeupoScaled = seeupoCode.extend({
+export const seeupoScaled = seeupoCode.extend({
   kind: z.literal("seeupo-scaled"),
   klCoef: seeupo.shape.klCoef.unwrap().default(0),
   visitScale: seeupo.shape.visitScale.unwrap().default("rows"),
   minimumRows: seeupo.shape.minimumRows.unwrap().default(8),
 });
 
-const sft = z.strictObject({
-  kind: z.literal("sft"),
-  /** A JSONL file of conversations. Default: demonstrations by the environment's expert. */
-  data: acts.reads(z.string().min(1)).optional(),
-  /** Whole demonstrations fill a step up to this number of tokens. 2,000 suits models of a few million parameters on a laptop. */
-  tokensPerStep: z.int().min(1).default(2000),
-});
-
-/** One choice in one place. Learning rate and schedule are the optimiser's settings, not the algorithm's. */
-export const algorithmConfigSchema = z.discriminatedUnion("kind", [seeupo, seeupoCode, seeupoScaled, ...presets, sft]);
-export type AlgorithmConfig = z.output<typeof algorithmConfigSchema>;
-export type AlgorithmKind = AlgorithmConfig["kind"];
 /** SeeUPO as its paper has it, as its code has it, or in our form. */
-export type SeeupoConfig = Extract<AlgorithmConfig, { kind: "seeupo" | "seeupo-code" | "seeupo-scaled" }>;
-/** The parts that such an algorithm is made of. Every preset's settings are one of these. */
-export interface Composition {
-  readonly advantage: AdvantageConfig;
-  readonly update: UpdateConfig;
-  readonly aggregation: Aggregation;
-  readonly klCoef: number;
-  readonly klEstimator: KlEstimator;
-  readonly klCutOff: number | "off";
-  readonly klIn: "loss" | "reward";
-  readonly entropyCoef: number;
-  readonly epochs: number;
-  readonly miniBatches: number;
-  readonly overlong?: OverlongPunishment;
-  /** Read by the trainer, which samples. */
-  readonly dynamicSampling?: DynamicSampling;
-}
+export type SeeupoConfig = z.output<typeof seeupo | typeof seeupoCode | typeof seeupoScaled>;
 
 const seeupoKinds: readonly unknown[] = ["seeupo", "seeupo-code", "seeupo-scaled"] satisfies SeeupoConfig["kind"][];
 
 /** True for SeeUPO in any form. */
 export function isSeeupo(config: { readonly kind?: unknown }): config is SeeupoConfig {
   return seeupoKinds.includes(config.kind);
-}
-
-/** The names of the algorithms that learn from rollouts. */
-export const rolloutAlgorithms: readonly AlgorithmKind[] = algorithmConfigSchema.options
-  .map(({ shape }) => shape.kind.value)
-  .filter((kind) => kind !== "sft");
-
-/**
- * Returns an algorithm's settings with defaults filled in. A name means the defaults of what it names.
- * @throws ConfigError naming the first setting that is wrong
- * @example
- * const config = resolveAlgorithm({ kind: "seeupo", klCoef: 0 });
- * if (config.kind === "seeupo") console.log(config.order); // "reverse"
- */
-export function resolveAlgorithm(input: unknown): AlgorithmConfig {
-  return parseSettings(algorithmConfigSchema, typeof input === "string" ? { kind: input } : input, "algorithm");
 }

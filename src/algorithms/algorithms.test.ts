@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { ConfigError } from "../../core/errors.ts";
-import type { UserConfig } from "../../training/user-config.ts";
-import { type Composition, isSeeupo, resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
-import { defaultMiniBatches, needs } from "./questions.ts";
+import { ConfigError } from "../core/errors.ts";
+import type { UserConfig } from "../training/user-config.ts";
+import { defaultsOf, factsOf, resolveAlgorithm, rolloutAlgorithms } from "./algorithms.ts";
+import { isSeeupo } from "./seeupo/settings.ts";
+import type { Composition } from "./settings/parts.ts";
 
 test("a name means its defaults, which are those of the papers", () => {
   expect(resolveAlgorithm("seeupo")).toMatchObject({
@@ -71,7 +72,7 @@ test("papers' numbers where they differ from the parts' own", () => {
 });
 
 test("optimiser steps a batch are those of the sources", () => {
-  const steps = Object.fromEntries(rolloutAlgorithms.map((kind) => [kind, defaultMiniBatches(kind)]));
+  const steps = Object.fromEntries(rolloutAlgorithms.map((kind) => [kind, defaultsOf(kind).miniBatches]));
   const several = { ppo: 4, gspo: 4, arpo: 8, dapo: 16, cispo: 16 };
   expect(steps).toEqual({ ...Object.fromEntries(rolloutAlgorithms.map((kind) => [kind, 1])), ...several });
 });
@@ -85,15 +86,15 @@ test("custom takes any advantage with any update, both given in full", () => {
 });
 
 test("what an algorithm needs of an engine", () => {
-  expect(needs(resolveAlgorithm("seeupo-scaled"))).toEqual([]);
-  expect(needs(resolveAlgorithm("seeupo"))).toEqual([]);
-  expect(needs(resolveAlgorithm("seeupo-code"))).toEqual(["reference"]);
-  expect(needs(resolveAlgorithm({ kind: "grpo", klCoef: 0.1 }))).toEqual(["reference"]);
-  expect(needs(resolveAlgorithm("sft"))).toEqual([]);
-  expect(needs(resolveAlgorithm("grpo"))).toEqual([]);
-  expect(needs(resolveAlgorithm("ppo"))).toEqual(["critic"]);
-  expect(needs(resolveAlgorithm({ kind: "grpo", entropyCoef: 0.01 }))).toEqual(["entropy-gradient"]);
-  expect(needs(resolveAlgorithm({ kind: "ppo", entropyCoef: 0.01 }))).toEqual(["critic", "entropy-gradient"]);
+  expect(factsOf(resolveAlgorithm("seeupo-scaled")).capabilities).toEqual([]);
+  expect(factsOf(resolveAlgorithm("seeupo")).capabilities).toEqual([]);
+  expect(factsOf(resolveAlgorithm("seeupo-code")).capabilities).toEqual(["reference"]);
+  expect(factsOf(resolveAlgorithm({ kind: "grpo", klCoef: 0.1 })).capabilities).toEqual(["reference"]);
+  expect(factsOf(resolveAlgorithm("sft")).capabilities).toEqual([]);
+  expect(factsOf(resolveAlgorithm("grpo")).capabilities).toEqual([]);
+  expect(factsOf(resolveAlgorithm("ppo")).capabilities).toEqual(["critic"]);
+  expect(factsOf(resolveAlgorithm({ kind: "grpo", entropyCoef: 0.01 })).capabilities).toEqual(["entropy-gradient"]);
+  expect(factsOf(resolveAlgorithm({ kind: "ppo", entropyCoef: 0.01 })).capabilities).toEqual(["critic", "entropy-gradient"]);
 });
 
 test("impossible mixtures do not type-check", () => {

@@ -1,48 +1,42 @@
 import { expect, test } from "vitest";
-import { resolveAlgorithm, rolloutAlgorithms } from "./config.ts";
-import {
-  comparesWithinGroups,
-  dealtTo,
-  defaultRollout,
-  ignoresGroupsOfOne,
-  maxBatchesOf,
-  miniBatchesOf,
-  trainsSharedTurnsOnce,
-  usesTurnRewards,
-} from "./questions.ts";
+import { dealtTo, defaultsOf, factsOf, maxBatchesOf, miniBatchesOf, resolveAlgorithm, rolloutAlgorithms } from "./algorithms.ts";
 
 const kindsWhere = (question: (config: ReturnType<typeof resolveAlgorithm>) => boolean) =>
   rolloutAlgorithms.filter((kind) => kind !== "custom" && question(resolveAlgorithm(kind)));
 
 test("only advantages over the whole batch can learn where no rollouts of a task differ", () => {
   const whole = ["ppo", "reinforce++"];
-  expect(kindsWhere((config) => !comparesWithinGroups(config))).toEqual(whole);
-  expect(kindsWhere((config) => !ignoresGroupsOfOne(config))).toEqual(whole);
-  expect(comparesWithinGroups(resolveAlgorithm({ kind: "sft" }))).toBe(false);
+  expect(kindsWhere((config) => !factsOf(config).comparesWithinGroups)).toEqual(whole);
+  expect(kindsWhere((config) => !factsOf(config).ignoresGroupsOfOne)).toEqual(whole);
+  expect(factsOf(resolveAlgorithm({ kind: "sft" })).comparesWithinGroups).toBe(false);
   // A bare return is an advantage in a group of one, though groups are compared.
   const raw = resolveAlgorithm({ kind: "seeupo", singletonGroups: "raw" });
-  expect([comparesWithinGroups(raw), ignoresGroupsOfOne(raw)]).toEqual([true, false]);
+  expect([factsOf(raw).comparesWithinGroups, factsOf(raw).ignoresGroupsOfOne]).toEqual([true, false]);
   const rawGrpo = resolveAlgorithm({ kind: "grpo", advantage: { singletonGroups: "raw" } });
-  expect([comparesWithinGroups(rawGrpo), ignoresGroupsOfOne(rawGrpo)]).toEqual([true, false]);
+  expect([factsOf(rawGrpo).comparesWithinGroups, factsOf(rawGrpo).ignoresGroupsOfOne]).toEqual([true, false]);
 });
 
 test("advantages of tokens or turns look at the rewards of turns, those of whole trajectories do not", () => {
-  expect(kindsWhere(usesTurnRewards).toSorted()).toEqual(["gigpo", "ppo", "reinforce++"]);
-  expect(usesTurnRewards(resolveAlgorithm({ kind: "sft" }))).toBe(false);
+  expect(kindsWhere((config) => factsOf(config).readsTurnRewards).toSorted()).toEqual(["gigpo", "ppo", "reinforce++"]);
+  expect(factsOf(resolveAlgorithm({ kind: "sft" })).readsTurnRewards).toBe(false);
 });
 
 test("ARPO trains shared turns once unless attribution is soft, and samples trees", () => {
   expect(
-    ["soft", "hard", "tree"].map((attribution) => trainsSharedTurnsOnce(resolveAlgorithm({ kind: "arpo", attribution }))),
+    ["soft", "hard", "tree"].map((attribution) => factsOf(resolveAlgorithm({ kind: "arpo", attribution })).trainsSharedTurnsOnce),
   ).toEqual([false, true, true]);
-  expect(kindsWhere(trainsSharedTurnsOnce)).toEqual([]);
+  expect(kindsWhere((config) => factsOf(config).trainsSharedTurnsOnce)).toEqual([]);
   const custom = (kind: string) => resolveAlgorithm({ kind: "custom", advantage: { kind }, update: { kind: "ppu" } });
-  expect(["tree", "shared-mean", "group-relative"].map((kind) => trainsSharedTurnsOnce(custom(kind)))).toEqual([
+  expect(["tree", "shared-mean", "group-relative"].map((kind) => factsOf(custom(kind)).trainsSharedTurnsOnce)).toEqual([
     true,
     true,
     false,
   ]);
-  expect([defaultRollout("arpo"), defaultRollout("grpo"), defaultRollout(7)]).toEqual([{ groupSize: 16, branching: {} }, {}, {}]);
+  expect(["arpo", "grpo", 7].map((kind) => defaultsOf(kind).rollout)).toEqual([
+    { groupSize: 16, branching: {} },
+    undefined,
+    undefined,
+  ]);
 });
 
 test("a batch that came out small has no empty mini-batch", () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { MetricTally, Spread } from "./metrics.ts";
+import { MetricTally } from "./glossary.ts";
+import { Spread } from "./metrics.ts";
 
 test("steps fold into one record by the rule of each metric", () => {
   const tally = new MetricTally();

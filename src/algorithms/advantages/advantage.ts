@@ -1,0 +1,121 @@
+import { z } from "zod";
+import type { Kind, SettingsOf } from "../../core/kinds.ts";
+import type { Capability, Policy } from "../../core/policy.ts";
+import type { Group, Trajectory, Turn } from "../../core/trajectory.ts";
+import type { Glossary, MetricValues } from "../metrics.ts";
+import type { Aggregation } from "../objectives/aggregation.ts";
+import { type TokenRows, total } from "../objectives/objective.ts";
+import { type Episode, spread, withReturns } from "../step/episodes.ts";
+import type { FixedRows } from "../step/minimise.ts";
+import type { Advantages } from "./by-group.ts";
+
+/** The data that advantages are estimated from. */
+export interface Evidence {
+  /** The policy before the update, for a kind that needs passes of its own. */
+  readonly policy: Policy;
+  readonly groups: readonly Group[];
+  /** β·κ per token, taken from the reward. */
+  readonly klPenalties?: FixedRows | undefined;
+}
+
+/** One row per trained turn, one number per token. */
+export interface Estimate {
+  readonly episodes: readonly Episode[];
+  readonly advantages: TokenRows;
+  readonly metrics: MetricValues;
+  /** What follows each step of the policy, on its mini-batch: one step of a critic. */
+  readonly afterStep?: (batch: readonly Episode[], aggregation: Aggregation) => Promise<MetricValues>;
+}
+
+/**
+ * An advantage: its settings, its estimate, and what it needs. One file each, one line in kinds.ts.
+ */
+export interface AdvantageKind<
+  Name extends string = string,
+  Shape extends z.core.$ZodShape = z.core.$ZodShape,
+  Measured extends string = string,
+> extends Kind<Name, Shape> {
+  /** What is credited, for the table of docs/algorithms. */
+  readonly formula: string;
+  readonly source: string;
+  /** Where the returns are compared: in a batch-wide comparison, groups of equal returns teach too. */
+  readonly comparedWithin: "group" | "batch";
+  /** True if it reads the rewards of turns where they were given. Default false: it sees the return alone. */
+  readonly readsTurnRewards?: boolean;
+  /** True if turns that branches of a rollout share are trained once. They then belong to no single trajectory. Default false. */
+  readonly trainsSharedTurnsOnce?: boolean;
+  /** What an engine must be capable of. Default none. */
+  readonly capabilities?: readonly Capability[];
+  /** The metrics that it alone reports. Default none. */
+  readonly metrics?: Glossary<Measured>;
+  estimate(evidence: Evidence, config: SettingsOf<Shape>): Estimate | Promise<Estimate>;
+}
+
+export function defineAdvantage<const Name extends string, Shape extends z.core.$ZodShape, const Measured extends string = never>(
+  kind: AdvantageKind<Name, Shape, Measured>,
+): AdvantageKind<Name, Shape, Measured> {
+  return kind;
+}
+
+/** A group of one: advantage 0, or its bare return as in verl. */
+export const singletonGroups = z.enum(["zero", "raw"]).default("zero");
+/** What R − mean is divided by. */
+export const std = z.enum(["group", "none"]).default("group");
+export const discount = (value: number) => z.number().min(0).max(1).default(value);
+
+export function episodesOf(
+  groups: readonly Group[],
+  turnsOfOne: (trajectory: Trajectory) => readonly Turn[] = ({ turns }) => turns,
+): Episode[] {
+  return groups.flatMap(({ trajectories }) => trajectories.map((trajectory) => ({ trajectory, turns: turnsOfOne(trajectory) })));
+}
+
+/** The groups with the KL penalty of a trajectory's tokens taken from its return. */
+export function penalised({ groups, klPenalties }: Evidence): readonly Group[] {
+  if (klPenalties === undefined) return groups;
+  return withReturns(groups, (trajectory) => trajectory.reward - total(klPenalties(trajectory.turns)));
+}
+
+/** One number for all tokens of a trajectory. */
+export function perTrajectory(groups: readonly Group[], advantages: Advantages): Estimate {
+  const episodes = episodesOf(groups);
+  return {
+    episodes,
+    advantages: episodes.flatMap(({ trajectory, turns }) =>
+      spread(
+        turns,
+        turns.map(() => advantages.get(trajectory.id) ?? 0),
+      ),
+    ),
+    metrics: {},
+  };
+}
+
+/**
+ * r: the reward of each turn at its last token and the rest of R at the last one of all, less the KL penalty of each token.
+ * One row per turn.
+ */
+export function tokenRewards(episodes: readonly Episode[], klPenalties: FixedRows | undefined): number[][] {
+  return episodes.flatMap(({ trajectory, turns }) => {
+    const rows =
+      klPenalties === undefined
+        ? spread(
+            turns,
+            turns.map(() => 0),
+          )
+        : klPenalties(turns).map((row) => row.map((k) => -k));
+    let rest = trajectory.reward;
+    for (const [i, { reward }] of turns.entries()) {
+      if (reward === undefined) continue;
+      rest -= reward;
+      addAtEnd(rows[i], reward);
+    }
+    const last = rows.at(-1);
+    if (last !== undefined) addAtEnd(last, rest);
+    return rows;
+  });
+}
+
+function addAtEnd(row: number[], reward: number): void {
+  if (row.length > 0) row[row.length - 1] += reward;
+}
