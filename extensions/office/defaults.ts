@@ -1,4 +1,4 @@
-import { isSeeupo } from "../../src/algorithms/settings/config.ts";
+import { isSeeupo } from "../../src/algorithms/seeupo/settings.ts";
 import type { DefaultSettings } from "../../src/training/defaults.ts";
 
 /** SeeUPO takes a step for every turn, about ten a batch in the office: at 3e-4 its default model comes to write noise within 20 steps. */

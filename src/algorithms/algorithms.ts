@@ -43,7 +43,7 @@ export function resolveAlgorithm(input: unknown): AlgorithmConfig {
   return parseSettings(algorithmConfigSchema, typeof input === "string" ? { kind: input } : input, "algorithm");
 }
 
-/** What the trainer asks of an algorithm before and while it samples. The trainer reads no setting of an algorithm itself. */
+/** The facts of an algorithm that the trainer uses before and while it samples. It reads no setting of an algorithm itself. */
 export interface Facts {
   /** The capabilities that an engine must have, beyond what every engine has. */
   readonly capabilities: readonly Capability[];

@@ -23,7 +23,7 @@ export interface Estimate {
   readonly episodes: readonly Episode[];
   readonly advantages: TokenRows;
   readonly metrics: MetricValues;
-  /** What follows each step of the policy, on its mini-batch: one step of a critic. */
+  /** Runs after each step of the policy, on its mini-batch: one step of a critic. */
   readonly afterStep?: (batch: readonly Episode[], aggregation: Aggregation) => Promise<MetricValues>;
 }
 
@@ -35,7 +35,7 @@ export interface AdvantageKind<
   Shape extends z.core.$ZodShape = z.core.$ZodShape,
   Measured extends string = string,
 > extends Kind<Name, Shape> {
-  /** What is credited, for the table of docs/algorithms. */
+  /** The credit, in words, for the tables of docs/algorithms. */
   readonly formula: string;
   readonly source: string;
   /** Where the returns are compared: in a batch-wide comparison, groups of equal returns teach too. */
@@ -44,7 +44,7 @@ export interface AdvantageKind<
   readonly readsTurnRewards?: boolean;
   /** True if turns that branches of a rollout share are trained once. They then belong to no single trajectory. Default false. */
   readonly trainsSharedTurnsOnce?: boolean;
-  /** What an engine must be capable of. Default none. */
+  /** Capabilities that an engine must have. Default none. */
   readonly capabilities?: readonly Capability[];
   /** The metrics that it alone reports. Default none. */
   readonly metrics?: Glossary<Measured>;
@@ -59,7 +59,7 @@ export function defineAdvantage<const Name extends string, Shape extends z.core.
 
 /** A group of one: advantage 0, or its bare return as in verl. */
 export const singletonGroups = z.enum(["zero", "raw"]).default("zero");
-/** What R − mean is divided by. */
+/** The divisor of R − mean: the group's deviation, or nothing. */
 export const std = z.enum(["group", "none"]).default("group");
 export const discount = (value: number) => z.number().min(0).max(1).default(value);
 

@@ -6,10 +6,10 @@ import type { LossAndWeights, SurrogateBatch } from "./objective.ts";
 /** An update rule: its settings, its loss, and what the loss needs of a pass. One file each, one line in kinds.ts. */
 export interface UpdateKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape>
   extends Kind<Name, Shape> {
-  /** The loss of a token, and what bounds its step, for the table of docs/algorithms. */
+  /** The loss of a token, which shows what bounds its step, for the tables of docs/algorithms. */
   readonly formula: string;
   readonly source: string;
-  /** What one row of the batch is. At token level it makes no difference, and turns need no copying. Default "turns". */
+  /** The unit of one row of the batch. At token level it makes no difference, and turns need no copying. Default "turns". */
   rows?(config: SettingsOf<Shape>): "turns" | "trajectories";
   /** True if the weights at ratio 1 depend on the log-probs. Default false: they are the advantages. */
   readonly weighsByLogprob?: boolean;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { anyBranchRule } from "./rules.ts";
 
 /**
  * Adaptive rollout, ARPO (arXiv:2507.19849, §3.1). The budget M is `rollout.groupSize`: the leaves of each task's tree.
@@ -16,29 +17,9 @@ export const branchingSchema = z.strictObject({
    * distribution's, their mean.
    */
   entropy: z.enum(["top-10", "exact"]).default("top-10"),
-  rule: z
-    .discriminatedUnion("kind", [
-      z.strictObject({
-        kind: z.literal("reference"),
-        /** w: how much a rise of the entropy counts. */
-        weight: z.number().default(0.2),
-        /** Chance to branch where the entropy has not risen. */
-        threshold: z.number().min(0).max(1).default(0.5),
-      }),
-      z.strictObject({
-        kind: z.literal("paper"),
-        /** α and τ: so that the paper's rule branches where the published code does so more often than not. */
-        alpha: z.number().default(0.5),
-        /** β. 0.2: as `weight` of the published code. */
-        beta: z.number().default(0.2),
-        /** τ. */
-        threshold: z.number().default(0.5),
-      }),
-    ])
-    .prefault({ kind: "reference" }),
+  rule: anyBranchRule.prefault({ kind: "reference" }),
 });
 export type Branching = z.output<typeof branchingSchema>;
-export type BranchRule = Branching["rule"];
 
 /** Returns N for trees of `groupSize` leaves. */
 export function firstRolloutsOf({ firstRollouts }: Pick<Branching, "firstRollouts">, groupSize: number): number {

@@ -14,7 +14,7 @@ import { withinLimit } from "../within-limit.ts";
 import { candidates, entropyOf } from "./entropy.ts";
 import { type Copy, copied, copyOf, forkingOf, replay } from "./fork.ts";
 import { LeafLedger } from "./ledger.ts";
-import { branches } from "./rule.ts";
+import { branches } from "./rules.ts";
 import { type Branching, firstRolloutsOf } from "./settings.ts";
 
 export interface TreesOptions extends GroupsOptions {
@@ -193,7 +193,11 @@ class Tree<T extends Task> {
     if (!afterResult || turn === forkedAt) return passed();
     const current = entropy();
     const rise = current - path.initialEntropy;
-    const branch = branches(rule, rise, randomStream(options.seed, "branch", path.id, turn));
+    const branch = branches(
+      rule,
+      { rise, consecutive: consecutiveBranches(state.turns, forkedAt) },
+      randomStream(options.seed, "branch", path.id, turn),
+    );
     const decision = { entropy: current, rise, branch, forks: 0 };
     const forking = branch && !this.#ledger.full ? forkingOf(environment, live) : undefined;
     if (forking === undefined || "refused" in forking) return passed(decision);
@@ -230,4 +234,10 @@ class Tree<T extends Task> {
 /** One state for each fork: the snapshot itself is for the first. It is not used before the others' copies of it are made. */
 function copiesFor(snapshot: Copy, forks: number, limits: Parameters<typeof copyOf>[1]): (Copy | Promise<Copy>)[] {
   return Array.from({ length: forks }, (_, i) => (i === 0 || "error" in snapshot ? snapshot : copyOf(snapshot.episode, limits)));
+}
+
+/** The number of turns directly before an action at which the rule branched, or at which the path itself was forked. */
+function consecutiveBranches(turns: EpisodeState["turns"], forkedAt: number | undefined): number {
+  const last = turns.findLastIndex(({ branching }, turn) => branching?.branch !== true && turn !== forkedAt);
+  return turns.length - 1 - last;
 }

@@ -2,27 +2,28 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../../test/reals.ts";
 import { randomStream } from "../../core/random.ts";
-import { branches } from "./rule.ts";
+import { branches } from "./rules.ts";
 import { branchingSchema, firstRolloutsOf } from "./settings.ts";
 
 const drawing = (uniform: number) => ({ ...randomStream(1, "unused"), uniform: () => uniform });
 const reference = { kind: "reference", weight: 0.2, threshold: 0.5 } as const;
+const at = (rise: number) => ({ rise, consecutive: 0 });
 const paper = { kind: "paper", alpha: 0.5, beta: 0.2, threshold: 0.5 } as const;
 
 test("the published code's rule: clip(u − w·ΔH, 0, 1) ≤ threshold", () => {
-  expect([0, 0.5, 0.51, 0.99].map((u) => branches(reference, 0, drawing(u)))).toEqual([true, true, false, false]);
-  expect(branches(reference, 1, drawing(0.69))).toBe(true);
-  expect(branches(reference, 1, drawing(0.71))).toBe(false);
-  expect(branches(reference, -3, drawing(0))).toBe(false);
-  expect(branches({ ...reference, weight: 0 }, 5, drawing(0.6))).toBe(false);
-  expect(branches({ ...reference, threshold: 1 }, -5, drawing(0.99))).toBe(true);
+  expect([0, 0.5, 0.51, 0.99].map((u) => branches(reference, at(0), drawing(u)))).toEqual([true, true, false, false]);
+  expect(branches(reference, at(1), drawing(0.69))).toBe(true);
+  expect(branches(reference, at(1), drawing(0.71))).toBe(false);
+  expect(branches(reference, at(-3), drawing(0))).toBe(false);
+  expect(branches({ ...reference, weight: 0 }, at(5), drawing(0.6))).toBe(false);
+  expect(branches({ ...reference, threshold: 1 }, at(-5), drawing(0.99))).toBe(true);
 });
 
 test("the published code's rule branches with chance clip(threshold + w·ΔH)", () => {
   const random = randomStream(3, "rule");
   const draws = 20_000;
   for (const rise of [-1, 0, 0.5, 4]) {
-    const share = Array.from({ length: draws }, () => branches(reference, rise, random)).filter(Boolean).length / draws;
+    const share = Array.from({ length: draws }, () => branches(reference, at(rise), random)).filter(Boolean).length / draws;
     // Four standard errors of a share of a half.
     expect(Math.abs(share - Math.min(1, 0.5 + 0.2 * rise))).toBeLessThan(4 * Math.sqrt(0.25 / draws));
   }
@@ -31,12 +32,12 @@ test("the published code's rule branches with chance clip(threshold + w·ΔH)", 
 test("the paper's rule: α + β·ΔH > τ, without chance", () => {
   fc.assert(
     fc.property(real(-2, 2), real(0, 1), (rise, u) => {
-      expect(branches(paper, rise, drawing(u))).toBe(0.5 + 0.2 * rise > 0.5);
+      expect(branches(paper, at(rise), drawing(u))).toBe(0.5 + 0.2 * rise > 0.5);
     }),
   );
-  expect(branches({ ...paper, alpha: 0.6 }, 0, drawing(0))).toBe(true);
-  expect(branches({ ...paper, beta: -1 }, 1, drawing(0))).toBe(false);
-  expect(branches({ ...paper, threshold: 0.8 }, 1, drawing(0))).toBe(false);
+  expect(branches({ ...paper, alpha: 0.6 }, at(0), drawing(0))).toBe(true);
+  expect(branches({ ...paper, beta: -1 }, at(1), drawing(0))).toBe(false);
+  expect(branches({ ...paper, threshold: 0.8 }, at(1), drawing(0))).toBe(false);
 });
 
 test("the threshold is a chance, from 0 to 1", () => {

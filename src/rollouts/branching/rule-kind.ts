@@ -1,0 +1,27 @@
+import type { z } from "zod";
+import type { Kind, SettingsOf } from "../../core/kinds.ts";
+import type { Random } from "../../core/random.ts";
+
+/** An action before which a path may branch, and what came before it. */
+export interface BranchPoint {
+  /** ΔH_t = H_t − H_0. */
+  readonly rise: number;
+  /** l: the number of points directly before this one on its path at which the rule branched. */
+  readonly consecutive: number;
+}
+
+/** A rule that says where paths branch. One file each, one line in rules.ts. */
+export interface BranchRuleKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape>
+  extends Kind<Name, Shape> {
+  /** The condition, in words, for the tables of docs/algorithms. */
+  readonly formula: string;
+  readonly source: string;
+  /** @param random of this point alone */
+  branches(point: BranchPoint, config: SettingsOf<Shape>, random: Random): boolean;
+}
+
+export function defineBranchRule<const Name extends string, Shape extends z.core.$ZodShape>(
+  kind: BranchRuleKind<Name, Shape>,
+): BranchRuleKind<Name, Shape> {
+  return kind;
+}
