@@ -5,6 +5,7 @@ import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
 import { evalsCommands } from "./evals/cli/commands.ts";
 import { labCommands } from "./lab/cli/commands.ts";
+import { protocolCommands } from "./protocol/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
 import { studyCommands } from "./study/cli/commands.ts";
 
@@ -18,4 +19,5 @@ export const extensionCommands: readonly AddCommands[] = [
   evalsCommands,
   labCommands,
   studyCommands,
+  protocolCommands,
 ];

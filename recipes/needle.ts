@@ -16,6 +16,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { runTraining } from "../src/cli/commands/train.ts";
+import type { Message } from "../src/core/messages.ts";
 import { randomStream } from "../src/core/random.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { layout } from "../src/runs/layout.ts";
@@ -33,6 +34,8 @@ const { values } = parseArgs({
     threads: { type: "string", default: "1" },
     port: { type: "string", default: "9480" },
     python: { type: "string", default: "python3" },
+    /** Writes the split's tasks with their answers there, for `retrograde-rl protocol make`, and trains nothing. */
+    tasks: { type: "string" },
   },
 });
 const seed = Number(values.seed);
@@ -82,12 +85,17 @@ const server = spawn(
 );
 try {
   await started();
+  if (values.tasks === undefined) await train();
+  else await writeTasks(values.tasks, reinforcement.evaluation.tasks);
+} finally {
+  server.kill();
+}
+
+async function train(): Promise<void> {
   mkdirSync(out, { recursive: true });
   if (!existsSync(form.algorithm.data)) await writeForm(form.algorithm.data, 128);
   if ((await stage(form, join(out, "form"), "smollm2")) === 0)
     process.exitCode = await stage(reinforcement, join(out, "grpo"), join(out, "form"));
-} finally {
-  server.kill();
 }
 
 /** Waits until the server answers. @throws Error if it ended, such as for a port that is taken */
@@ -110,18 +118,38 @@ async function started(): Promise<void> {
 
 /** Writes training tasks with one of the text's names as answer, drawn at random: they teach the form and not the solution. */
 async function writeForm(file: string, count: number): Promise<void> {
+  const random = randomStream(0, "form");
+  await writeRows(file, "train", count, ({ messages }) => {
+    const sentences = messages[0]?.content.split("\n")[0]?.split(". ") ?? [];
+    const names = sentences.flatMap((sentence) => sentence.trim().split(" ")[0] || []);
+    return { messages: [...messages, { role: "assistant", content: names[random.integer(names.length)] }] };
+  });
+}
+
+/** Writes a split's tasks with the package's answers. */
+async function writeTasks(file: string, count: number): Promise<void> {
+  await writeRows(file, values.split, count, async ({ id, reset, messages }) => {
+    const { answer } = (await (await fetch(`http://${address}/answer?seed=${reset.seed}`)).json()) as { answer: string };
+    return { id, messages, answer };
+  });
+}
+
+interface Shown {
+  readonly id: string;
+  readonly reset: { readonly seed?: number };
+  readonly messages: readonly Message[];
+}
+
+async function writeRows(file: string, split: string, count: number, rowOf: (task: Shown) => object): Promise<void> {
   const { name, settings } = shared.environment;
   const environment = createEnvironment(name, settings);
   await environment.open?.();
-  const random = randomStream(0, "form");
   const lines = [];
   for (let i = 0; i < count; i++) {
-    const episode = await environment.start(await environment.task("train", i), 0);
-    await episode.close?.();
-    const text = episode.messages[0]?.content ?? "";
-    const names = text.split("\n")[0]?.split(". ").flatMap((sentence) => sentence.trim().split(" ")[0] || []) ?? [];
-    const messages = [...episode.messages, { role: "assistant", content: names[random.integer(names.length)] }];
-    lines.push(`${JSON.stringify({ messages })}\n`);
+    const task = (await environment.task(split, i)) as Pick<Shown, "id" | "reset">;
+    const { messages, close } = await environment.start(task, 0);
+    await close?.();
+    lines.push(`${JSON.stringify(await rowOf({ ...task, messages }))}\n`);
   }
   await environment.close?.();
   writeFileSync(file, lines.join(""));

@@ -39,4 +39,12 @@ class Task(Environment):
 
 
 app = create_fastapi_app(Task, Answer, Question, max_concurrent_envs=256)
+
+
+@app.get("/answer")
+def answer(seed: int):
+    """The package's answer to a task, for files that are scored elsewhere."""
+    return {"answer": reasoning_gym.create_dataset(family, size=1, seed=seed, **config)[0]["answer"]}
+
+
 uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning", ws_ping_interval=None)

@@ -331,6 +331,22 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    path: "extensions/protocol",
+    holds:
+      "protocols: files that say all of a measurement but the player, results that any program fills ([protocol.md](protocol.md))",
+    knows: [
+      "src/core",
+      "src/files",
+      "src/environments",
+      "src/statistics",
+      "src/runs",
+      "src/training",
+      "src/sdk",
+      "src/terminal",
+      "src/cli",
+    ],
+  },
+  {
     path: "extensions/check",
     holds:
       "what can be learned: what an environment asks for and gives away ([environments/check.md](environments/check.md)), and which model can, from a few episodes",
