@@ -333,11 +333,12 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/protocol",
     holds:
-      "protocols: files that say all of a measurement but the player, results that any program fills ([protocol.md](protocol.md))",
+      "protocols: files that say all of a measurement but the player, results that any program fills ([published-tasks.md](published-tasks.md#protocols))",
     knows: [
       "src/core",
       "src/files",
       "src/environments",
+      "src/environments/registry.ts",
       "src/statistics",
       "src/runs",
       "src/training",

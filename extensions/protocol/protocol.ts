@@ -49,7 +49,7 @@ const taskSchema = z.strictObject({
 });
 
 const scorerSchema = z.discriminatedUnion("kind", [
-  /** Success if the answer equals one of the task's, without what is ignored. */
+  /** Success if the answer equals one of the task's, without what is ignored and without white space around it. */
   z.strictObject({ kind: z.literal("equal"), ignore: z.array(z.enum(["case", "spaces"])), sha256: hash }),
   /** The reward is the environment's: whoever plays has to play there. */
   z.strictObject({

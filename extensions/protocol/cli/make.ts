@@ -40,10 +40,12 @@ const rowSchema = z
 /** Writes a protocol of a file of tasks, or of an environment. @throws ConfigError, ProtocolError, EnvError */
 export async function makeCommand(file: string | undefined, flags: MakeFlags, screen: Screen): Promise<void> {
   const user = await loadConfigFile(flags.config);
-  const config = resolveConfig(user, settingsOf(measureFlags, flags));
+  const given = settingsOf(measureFlags, flags);
+  const config = resolveConfig(user, given);
   const differing = parseSettings(z.number().min(0).max(1), Number(flags.differing), "--differing");
   const { split } = config.evaluation;
-  const { tasks, scorer } = file === undefined ? await ofEnvironment(config, user) : ofFile(file, config, flags);
+  const { tasks, scorer } =
+    file === undefined ? await ofEnvironment(config, user) : ofFile(file, split, given.evaluation?.tasks, flags);
   const name =
     flags.name ?? (file === undefined ? `${config.environment.name} ${split}` : basename(file).replace(/\.jsonl$/, ""));
   const protocol = makeProtocol({ name, source: flags.source, split, tasks, scorer, sampling: samplingOf(config) }, differing);
@@ -55,7 +57,8 @@ export async function makeCommand(file: string | undefined, flags: MakeFlags, sc
 
 type Parts = Pick<Parameters<typeof makeProtocol>[0], "tasks" | "scorer">;
 
-function ofFile(file: string, { evaluation }: TrainingConfig, { ignore }: MakeFlags): Parts {
+/** @param count of them. Default: all */
+function ofFile(file: string, split: string, count: number | undefined, { ignore }: MakeFlags): Parts {
   const rows = textOf(file)
     .split("\n")
     .filter((line) => line.trim() !== "")
@@ -67,8 +70,8 @@ function ofFile(file: string, { evaluation }: TrainingConfig, { ignore }: MakeFl
       ),
     );
   return {
-    tasks: rows.slice(0, evaluation.tasks).map(({ id, prompt, messages, answer }, i) => ({
-      id: id ?? `${evaluation.split}/${i}`,
+    tasks: rows.slice(0, count).map(({ id, prompt, messages, answer }, i) => ({
+      id: id ?? `${split}/${i}`,
       messages: messages ?? [{ role: "user", content: prompt ?? "" }],
       answers: [answer].flat(),
     })),

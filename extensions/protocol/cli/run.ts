@@ -16,7 +16,7 @@ import { filesOf, loadConfigFile } from "../../../src/training/config-file.ts";
 import { decodingsOf, episodesOf } from "../../../src/training/evaluation/folder.ts";
 import type { UserConfig } from "../../../src/training/user-config.ts";
 import { attemptsFrom, requireTasks, textEnvironment } from "../play.ts";
-import { canonical, type Protocol, ProtocolError, readProtocol } from "../protocol.ts";
+import { canonical, decodings, type Protocol, ProtocolError, readProtocol } from "../protocol.ts";
 import { type Header, readResults } from "../results.ts";
 import { playerFlags } from "./flags.ts";
 
@@ -50,9 +50,9 @@ export async function runCommand(file: string, flags: RunFlags, screen: Screen):
     model: measured.report.asked.model,
     program: `retrograde-rl ${packageVersion()}`,
   };
-  const lines = decodingsOf(measured.folder).flatMap((decoding) =>
-    attemptsFrom(episodesOf(measured.folder, decoding), decoding, protocol),
-  );
+  const lines = decodings
+    .filter((each) => decodingsOf(measured.folder).includes(each))
+    .flatMap((decoding) => attemptsFrom(episodesOf(measured.folder, decoding), decoding, protocol));
   writeFileAtomic(flags.out, [header, ...lines].map((line) => `${JSON.stringify(line)}\n`).join(""));
   readResults(flags.out, protocol);
   screen.line(`${flags.out}: ${lines.length} attempts`);
