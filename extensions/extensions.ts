@@ -12,6 +12,8 @@ import { calculationEnvironment, calculatorEnvironment } from "./demo/environmen
 import { shopEnvironment } from "./demo/shop/shop.ts";
 import { conversationFormats } from "./formats/conversations/formats.ts";
 import { harborEnvironment, harborSettingsSchema } from "./harbor/harbor.ts";
+import { judgeEvaluation } from "./judge/judging.ts";
+import { judgeRewards } from "./judge/rewards.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
 import { officeEnvironment } from "./office/office.ts";
@@ -46,4 +48,5 @@ export const extensions: readonly Extension[] = [
   { wires: remoteEnvironments },
   { engine: tinkerEngine },
   { conversations: conversationFormats },
+  { rewards: { judge: judgeRewards }, judge: judgeEvaluation },
 ];

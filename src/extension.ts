@@ -1,6 +1,8 @@
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
+import { addRewards, type BroughtRewards } from "./rewards/create.ts";
 import { addEngine, type RemoteEngine } from "./sdk/engine.ts";
 import { addDefaults, type Defaults } from "./training/defaults.ts";
+import { addJudge, type JudgeAnswers } from "./training/evaluation/judge.ts";
 import { addConversationFormats, type ConversationFormat } from "./training/supervised/formats.ts";
 
 /** A part that the core does not know: it brings what a configuration can name. Its commands are listed in extensions/commands.ts. */
@@ -10,6 +12,9 @@ export interface Extension {
   readonly wires?: Readonly<Record<string, Wire>>;
   /** The engine of the kind "tinker". */
   readonly engine?: RemoteEngine;
+  readonly rewards?: BroughtRewards;
+  /** Judges the answers of an evaluation. */
+  readonly judge?: JudgeAnswers;
   readonly defaults?: Defaults;
   /** Formats of conversations to learn from. */
   readonly conversations?: readonly ConversationFormat[];
@@ -17,9 +22,11 @@ export interface Extension {
 
 /** Adds what extensions bring. Adding one again changes nothing. */
 export function useExtensions(extensions: readonly Extension[]): void {
-  for (const { environments, wires, engine, defaults, conversations = [] } of extensions) {
+  for (const { environments, wires, engine, rewards = {}, judge, defaults, conversations = [] } of extensions) {
     addEnvironments(environments, wires);
     addConversationFormats(conversations);
+    addRewards(rewards);
+    if (judge !== undefined) addJudge(judge);
     if (defaults !== undefined) addDefaults(defaults);
     if (engine !== undefined) addEngine(engine);
   }

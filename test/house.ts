@@ -104,8 +104,8 @@ export const parts: readonly Part[] = [
   { path: "src/guard", holds: "what watches a run that others' code could stop", knows: ["src/core", "src/runs"] },
   {
     path: "src/rewards",
-    holds: "composable rewards, and the judge behind an endpoint ([rewards.md](rewards.md))",
-    knows: ["src/core", "src/completions", "src/environments", "src/runs"],
+    holds: "composable rewards ([rewards.md](rewards.md))",
+    knows: ["src/core", "src/environments", "src/runs"],
   },
   {
     path: "src/findings",
@@ -121,6 +121,7 @@ export const parts: readonly Part[] = [
       "src/files",
       "src/statistics",
       "src/algorithms",
+      "src/completions",
       "src/engines/settings.ts",
       "src/environments",
       "src/tools",
@@ -165,7 +166,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/extension.ts",
     holds: "what an extension brings: environments, an engine",
-    knows: ["src/environments", "src/sdk", "src/training"],
+    knows: ["src/environments", "src/rewards", "src/sdk", "src/training"],
   },
   {
     path: "src/cli",
@@ -201,6 +202,11 @@ export const parts: readonly Part[] = [
     holds: "conversations in other formats than the OpenAI one ([algorithms/sft.md](algorithms/sft.md))",
     knows: ["src/core", "src/training"],
   },
+  {
+    path: "extensions/judge",
+    holds: "judges behind endpoints: of attempts, as a reward, and of answers ([rewards.md](rewards.md))",
+    knows: ["src/core", "src/completions", "src/environments", "src/rewards", "src/runs", "src/statistics", "src/training"],
+  },
   { path: "extensions/arpo-protocol", holds: "ARPO's protocol, tools and reward", knows: [...worlds, "src/actions"] },
   {
     path: "extensions/knowledge",
@@ -225,10 +231,10 @@ export const parts: readonly Part[] = [
       "src/completions",
       "src/files",
       "src/hub",
-      "src/rewards",
       "src/statistics",
       "src/terminal",
       "src/cli",
+      "extensions/judge",
       "extensions/arpo-protocol",
       "extensions/bfcl",
     ],

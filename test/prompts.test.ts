@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import "../extensions/install.ts";
 import { systemPrompts } from "../extensions/arpo-protocol/prompt.ts";
+import { questionAbout } from "../extensions/judge/prompt.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { episode, groupOf } from "../src/rewards/episodes.fixture.ts";
-import { questionAbout } from "../src/rewards/judge/prompt.ts";
 import { parametersAsJsonSchema } from "../src/tools/tool.ts";
 
 const digest = (texts: unknown) => createHash("sha256").update(JSON.stringify(texts)).digest("hex").slice(0, 12);

@@ -1,10 +1,13 @@
+import { judgeRewards } from "../../extensions/judge/rewards.ts";
 import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import { resolveConfig, rewardsFromCode } from "../training/config.ts";
 import type { UserConfig } from "../training/user-config.ts";
-import { createRewards } from "./create.ts";
+import { addRewards, createRewards } from "./create.ts";
 import { defineReward } from "./reward.ts";
+
+addRewards({ judge: judgeRewards });
 
 const judge = { kind: "judge", model: "wise", baseUrl: "https://judge.example/v1" } as const;
 const key = "sk-very-secret-0123456789";

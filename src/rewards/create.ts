@@ -1,22 +1,22 @@
-import { join } from "node:path";
-import { apiKeyFrom, keyHint } from "../core/api-key.ts";
 import { DeadlineError } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
 import { callForeign } from "../core/foreign.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Task } from "../environments/environment.ts";
-import { type RewardConfig, rewardName } from "./config.ts";
-import { Budget, type BudgetLimits } from "./judge/budget.ts";
-import { openEndpoint } from "./judge/endpoint.ts";
-import { judgePart } from "./judge/judge.ts";
-import { Ledger } from "./judge/ledger.ts";
+import { type RewardConfig, type RewardOf, rewardName } from "./config.ts";
 import { formatScore, lastAnswer, lengthCost, toolCost } from "./parts.ts";
 import { type FinishedEpisode, type Reward, RewardError, type RewardPart, type ScoredGroup } from "./reward.ts";
+
+/** The most that all judges of a run may spend, over all its processes. */
+export interface RewardLimits {
+  readonly judgeCalls?: number;
+  readonly judgeTokens?: number;
+}
 
 export interface RewardSurroundings {
   /** Rewards from code, found by their names. */
   readonly code: readonly Reward[];
-  readonly limits: BudgetLimits;
+  readonly limits: RewardLimits;
   /** For each answer of a reward from code, in milliseconds: `rollout.episodeTimeoutMs`. */
   readonly timeoutMs: number;
   /** The run's: judges keep their answers below it, once they have some. */
@@ -25,18 +25,32 @@ export interface RewardSurroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** Opens the rewards of one kind for a run. @returns makes the part of each, by its place in the list */
+export type OpenRewards<Config> = (
+  configs: readonly Config[],
+  surroundings: RewardSurroundings,
+) => (config: Config, index: number) => RewardPart;
+
+/** Kinds of rewards that an extension may bring. */
+export interface BroughtRewards {
+  readonly judge?: OpenRewards<RewardOf<"judge">>;
+}
+
+let brought: BroughtRewards = {};
+
+/** Adds kinds of rewards. Adding one again changes nothing. */
+export function addRewards(rewards: BroughtRewards): void {
+  brought = { ...brought, ...rewards };
+}
+
 /**
  * The parts of a run's reward. Nothing is read, written or asked yet.
- * @throws ConfigError for a reward from code that is not there, or a judge without its key, naming the variable
+ * @throws ConfigError for a reward from code that is not there, a kind that no extension has brought, or one without its key, naming the variable
  */
 export function createRewards(configs: readonly RewardConfig[], surroundings: RewardSurroundings): RewardPart[] {
-  const { code, limits, timeoutMs, folder, env } = surroundings;
-  const ledgers = new Map(
-    configs
-      .filter(({ kind }) => kind === "judge")
-      .map((config) => [config, new Ledger(join(folder, "judge", `${rewardName(config)}.jsonl`))]),
-  );
-  const budget = new Budget(limits, [...ledgers.values()]);
+  const { code, timeoutMs } = surroundings;
+  const judges = configs.filter((config) => config.kind === "judge");
+  const openJudge = brought.judge?.(judges, surroundings);
 
   return configs.map((config, index): RewardPart => {
     const part = { name: rewardName(config), weight: config.weight };
@@ -52,13 +66,12 @@ export function createRewards(configs: readonly RewardConfig[], surroundings: Re
       case "verifiable":
       case "compare":
         return { ...part, ofFailures: "nothing", ...fromCode(codeOf(config, index, code), timeoutMs) };
-      case "judge": {
-        const { apiKeyEnv, baseUrl } = config;
-        const hint = keyHint(`rewards.${index}.apiKeyEnv`);
-        const key = apiKeyEnv === null ? undefined : apiKeyFrom(env, apiKeyEnv, baseUrl, hint);
-        const ledger = ledgers.get(config) ?? new Ledger(join(folder, "judge", `${part.name}.jsonl`));
-        return judgePart({ name: part.name, config, ledger, budget, openEndpoint: (warn) => openEndpoint(config, key, warn) });
-      }
+      case "judge":
+        if (openJudge !== undefined) return openJudge(config, index);
+        throw new ConfigError(`rewards.${index}.kind`, config.kind, {
+          expected: "a kind that this program has loaded",
+          hint: 'Import "retrograde-rl" itself, which adds it.',
+        });
       default:
         return config satisfies never;
     }

@@ -1,16 +1,20 @@
+import { judgeRewards } from "../../extensions/judge/rewards.ts";
+import { addRewards } from "./create.ts";
 import "../../test/office.ts";
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
+import { attemptsIn, judgeServer, scoring } from "../../extensions/judge/server.fixture.ts";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { readMetrics, readRun } from "../runs/read.ts";
 import { planRun, train } from "../sdk/train.ts";
 import type { UserConfig } from "../training/user-config.ts";
-import { attemptsIn, judgeServer, scoring } from "./judge/server.fixture.ts";
 import { defineReward } from "./reward.ts";
+
+addRewards({ judge: judgeRewards });
 
 const variable = "RETROGRADE_TEST_JUDGE_KEY";
 const key = "sk-very-secret-0123456789";

@@ -1,9 +1,11 @@
+import { judgeRewards } from "../../extensions/judge/rewards.ts";
 import "../../test/office.ts";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
+import { judgeServer, scoring } from "../../extensions/judge/server.fixture.ts";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import { succeeded } from "../core/outcome.ts";
@@ -14,9 +16,10 @@ import { resolveConfig, rewardsFromCode } from "../training/config.ts";
 import type { TrainingEvent } from "../training/events.ts";
 import { train } from "../training/trainer.ts";
 import type { UserConfig } from "../training/user-config.ts";
-import { createRewards } from "./create.ts";
-import { judgeServer, scoring } from "./judge/server.fixture.ts";
+import { addRewards, createRewards } from "./create.ts";
 import { defineReward } from "./reward.ts";
+
+addRewards({ judge: judgeRewards });
 
 const key = "sk-very-secret-0123456789";
 const small: UserConfig = {

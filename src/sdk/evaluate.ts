@@ -8,7 +8,6 @@ import { whileOpen } from "../environments/lifetime.ts";
 import { codeDigests } from "../files/code-digests.ts";
 import { guarded } from "../guard/guarded.ts";
 import type { HubEvent } from "../hub/model.ts";
-import type { JudgeSettings } from "../rewards/judge/answers.ts";
 import type { Decoding, EvaluationRecord } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { newRunFolder } from "../runs/write.ts";
@@ -30,7 +29,7 @@ import {
   scoredIn,
   unfinishedEvaluation,
 } from "../training/evaluation/folder.ts";
-import { judgeEvaluation } from "../training/evaluation/judging.ts";
+import { type JudgeSettings, judgeOfAnswers } from "../training/evaluation/judge.ts";
 import type { TrainingConfig } from "../training/settings.ts";
 import { checkSplit, evaluationTasks } from "../training/tasks.ts";
 import type { UserConfig } from "../training/user-config.ts";
@@ -109,6 +108,7 @@ export async function evaluateConfig(
       expected: "an environment of questions with known answers, such as hotpotqa",
       hint: `The environment "${environment.name}" scores its own episodes.`,
     });
+  if (judge !== undefined) judgeOfAnswers();
   await checkSplit(environment, "evaluation.split", config.evaluation.split);
   if (config.evaluation.tasks === 0) throw new ConfigError("evaluation.tasks", 0, { expected: "at least one task to evaluate" });
   const player = await findPlayer(config, process.env, download);
@@ -198,7 +198,7 @@ async function playOne(
   });
   requireGoingOn(folder, asked, signal);
   if (judge === undefined) return result;
-  const judged = await judgeEvaluation(environment, tasks, result.trajectories, {
+  const judged = await judgeOfAnswers()(environment, tasks, result.trajectories, {
     ...{ settings: judge, folder, seed: config.seed, signal },
     onJudged: (ready, all) => onEvent({ type: "judged", model: judge.model, done: ready, total: all }),
   }).catch((error: unknown) => {

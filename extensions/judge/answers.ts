@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { complete, type EndpointSettings } from "../../completions/client.ts";
-import { CompletionError } from "../../completions/errors.ts";
-import { Semaphore } from "../../core/semaphore.ts";
-import type { QuestionAnswer } from "../../environments/environment.ts";
+import { complete } from "../../src/completions/client.ts";
+import { CompletionError } from "../../src/completions/errors.ts";
+import { Semaphore } from "../../src/core/semaphore.ts";
+import type { QuestionAnswer } from "../../src/environments/environment.ts";
+import type { JudgeSettings } from "../../src/training/evaluation/judge.ts";
 import { added, type Ledger, noUsage, type Usage } from "./ledger.ts";
 
 /** The verdict of a judge on an answer. "unusable": each of its replies had neither word, was cut off or withheld. */
@@ -15,12 +16,6 @@ const judgeTries = 3;
 const maxTokens = 2048;
 
 export type AskedAnswer = Pick<QuestionAnswer, "question" | "golds" | "prediction">;
-
-export interface JudgeSettings extends EndpointSettings {
-  readonly model: string;
-  /** Questions in flight. Default 8. */
-  readonly concurrency?: number;
-}
 
 export interface Judgement {
   readonly verdict: Judged;

@@ -1,6 +1,6 @@
-import { complete, type EndpointSettings } from "../../completions/client.ts";
-import { CompletionError } from "../../completions/errors.ts";
-import type { RewardOf } from "../config.ts";
+import { complete, type EndpointSettings } from "../../src/completions/client.ts";
+import { CompletionError } from "../../src/completions/errors.ts";
+import type { RewardOf } from "../../src/rewards/config.ts";
 import { answerJsonSchema } from "./answer.ts";
 
 export interface ChatMessage {

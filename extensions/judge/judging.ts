@@ -1,23 +1,12 @@
 import { join } from "node:path";
-import { MeasurementError } from "../../core/errors.ts";
-import { isScored } from "../../core/outcome.ts";
-import { present } from "../../core/present.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
-import type { Environment, Task } from "../../environments/environment.ts";
-import { type Judged, type JudgeSettings, openJudge } from "../../rewards/judge/answers.ts";
-import { Ledger } from "../../rewards/judge/ledger.ts";
-import type { JudgedRecord } from "../../runs/records.ts";
-import { passAtK } from "../../statistics/attempts.ts";
-import { meanInterval } from "../../statistics/intervals.ts";
-
-export interface JudgingOptions {
-  readonly settings: JudgeSettings;
-  /** The evaluation's folder: verdicts are kept there as they come, and are not asked for again. */
-  readonly folder: string;
-  readonly seed: number;
-  readonly signal?: AbortSignal;
-  readonly onJudged?: (done: number, total: number) => void;
-}
+import { MeasurementError } from "../../src/core/errors.ts";
+import { isScored } from "../../src/core/outcome.ts";
+import { present } from "../../src/core/present.ts";
+import { passAtK } from "../../src/statistics/attempts.ts";
+import { meanInterval } from "../../src/statistics/intervals.ts";
+import type { JudgeAnswers } from "../../src/training/evaluation/judge.ts";
+import { type Judged, openJudge } from "./answers.ts";
+import { Ledger } from "./ledger.ts";
 
 type Verdict = Judged | "by rules" | "empty";
 
@@ -28,12 +17,12 @@ type Verdict = Judged | "by rules" | "empty";
  * @returns undefined if the environment's tasks are no questions
  * @throws CompletionError if the judge gives no reply at all: what it said before is kept; MeasurementError if no answer has a verdict
  */
-export async function judgeEvaluation(
-  environment: Environment,
-  tasks: readonly Task[],
-  trajectories: readonly Trajectory[],
-  { settings, folder, seed, signal, onJudged }: JudgingOptions,
-): Promise<JudgedRecord | undefined> {
+export const judgeEvaluation: JudgeAnswers = async (
+  environment,
+  tasks,
+  trajectories,
+  { settings, folder, seed, signal, onJudged },
+) => {
   const { answer } = environment;
   if (answer === undefined || tasks.length === 0) return undefined;
   const ledger = new Ledger(join(folder, "judge.jsonl"));
@@ -81,4 +70,4 @@ export async function judgeEvaluation(
     unjudged: trajectories.flatMap(({ id }, i) => (outcomes[i] === "unusable" ? [id] : [])),
     usage: ledger.spent,
   };
-}
+};

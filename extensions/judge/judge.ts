@@ -1,8 +1,14 @@
 import { join } from "node:path";
-import { CompletionError } from "../../completions/errors.ts";
-import { Semaphore } from "../../core/semaphore.ts";
-import type { RewardOf } from "../config.ts";
-import { type PartScores, RewardError, type RewardPart, type ScoredGroup, type ScoringContext } from "../reward.ts";
+import { CompletionError } from "../../src/completions/errors.ts";
+import { Semaphore } from "../../src/core/semaphore.ts";
+import type { RewardOf } from "../../src/rewards/config.ts";
+import {
+  type PartScores,
+  RewardError,
+  type RewardPart,
+  type ScoredGroup,
+  type ScoringContext,
+} from "../../src/rewards/reward.ts";
 import { type Answer, readAnswer } from "./answer.ts";
 import type { Budget } from "./budget.ts";
 import type { ChatMessage, Endpoint } from "./endpoint.ts";

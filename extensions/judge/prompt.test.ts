@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Message } from "../../core/messages.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
-import { episode, groupOf } from "../episodes.fixture.ts";
+import type { Message } from "../../src/core/messages.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { episode, groupOf } from "../../src/rewards/episodes.fixture.ts";
 import { readAnswer } from "./answer.ts";
 import { questionAbout } from "./prompt.ts";
 

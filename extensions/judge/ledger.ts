@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
-import { appendLine, appendRecord, readRunFile } from "../../runs/files.ts";
-import { unsealed } from "../../runs/seal.ts";
+import { appendLine, appendRecord, readRunFile } from "../../src/runs/files.ts";
+import { unsealed } from "../../src/runs/seal.ts";
 
 /** The cost of questions. Tokens as the server counted them; a quarter of the characters where it does not say. */
 export interface Usage {

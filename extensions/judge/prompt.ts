@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Message } from "../../core/messages.ts";
-import { randomStream } from "../../core/random.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import type { Message } from "../../src/core/messages.ts";
+import { randomStream } from "../../src/core/random.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
 
 /** The question that a judge is asked about one group. */
 export interface Question {

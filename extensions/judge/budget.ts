@@ -1,20 +1,15 @@
-import { RewardError } from "../reward.ts";
+import type { RewardLimits } from "../../src/rewards/create.ts";
+import { RewardError } from "../../src/rewards/reward.ts";
 import { added, type Ledger, type Usage } from "./ledger.ts";
-
-/** The most that all judges of a run may spend, over all its processes. */
-export interface BudgetLimits {
-  readonly judgeCalls?: number;
-  readonly judgeTokens?: number;
-}
 
 /** Keeps a run's judges from spending more than was allowed. Questions in flight may still end: tokens are known only afterwards. */
 export class Budget {
-  readonly #limits: BudgetLimits;
+  readonly #limits: RewardLimits;
   /** The ledgers of processes before this one, for what they have spent. */
   readonly #before: readonly Ledger[];
   #spent: Usage | undefined;
 
-  constructor(limits: BudgetLimits, before: readonly Ledger[]) {
+  constructor(limits: RewardLimits, before: readonly Ledger[]) {
     this.#limits = limits;
     this.#before = before;
   }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { jsonOf } from "../../core/json.ts";
+import { jsonOf } from "../../src/core/json.ts";
 
 /** The content of a judge's answer: a score for each attempt in the order of their ids, or why it cannot be read. */
 export type Answer =

@@ -2,15 +2,17 @@ import { mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { parseSettings } from "../../core/settings.ts";
-import type { Group } from "../../core/trajectory.ts";
-import { applyRewards } from "../compose.ts";
-import { rewardsSchema } from "../config.ts";
-import { createRewards } from "../create.ts";
-import { episode, groupOf, quiet } from "../episodes.fixture.ts";
-import { RewardError, type ScoringContext } from "../reward.ts";
-import type { BudgetLimits } from "./budget.ts";
+import { parseSettings } from "../../src/core/settings.ts";
+import type { Group } from "../../src/core/trajectory.ts";
+import { applyRewards } from "../../src/rewards/compose.ts";
+import { rewardsSchema } from "../../src/rewards/config.ts";
+import { addRewards, createRewards, type RewardLimits } from "../../src/rewards/create.ts";
+import { episode, groupOf, quiet } from "../../src/rewards/episodes.fixture.ts";
+import { RewardError, type ScoringContext } from "../../src/rewards/reward.ts";
+import { judgeRewards } from "./rewards.ts";
 import { attemptsIn, type JudgeRequest, judgeServer, type Reaction, scoring } from "./server.fixture.ts";
+
+addRewards({ judge: judgeRewards });
 
 const key = "sk-very-secret-0123456789";
 const newFolder = () => mkdtempSync(join(tmpdir(), "retrograde-judge-"));
@@ -18,7 +20,7 @@ const newFolder = () => mkdtempSync(join(tmpdir(), "retrograde-judge-"));
 interface Setup {
   readonly baseUrl: string;
   readonly folder?: string;
-  readonly limits?: BudgetLimits;
+  readonly limits?: RewardLimits;
   readonly settings?: object;
 }
 
