@@ -1,14 +1,31 @@
 import { defineConfig } from "vitest/config";
 import { softwareVulkan } from "./test/software-vulkan.ts";
 
+const named = (ending: string) => `{src,extensions,research,test,bench,studies}/**/*${ending}`;
+const common = { pool: "forks" as const, env: softwareVulkan() };
+
+/** Where a test belongs: CONTRIBUTING.md. */
 export default defineConfig({
   test: {
-    include: ["src/**/*.test.ts", "extensions/**/*.test.ts", "test/**/*.test.ts", "bench/**/*.test.ts", "studies/**/*.test.ts"],
     globalSetup: ["test/temporary-folder.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
-    pool: "forks",
     maxWorkers: 2,
-    env: softwareVulkan(),
+    projects: [
+      {
+        test: {
+          ...common,
+          name: "unit",
+          include: [named(".test.ts")],
+          exclude: [named(".contract.test.ts"), named(".slow.test.ts")],
+          setupFiles: ["test/unit-setup.ts"],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+        },
+      },
+      // No limit of real time that a busy machine could break: these end tests that hang.
+      {
+        test: { ...common, name: "contract", include: [named(".contract.test.ts")], testTimeout: 300_000, hookTimeout: 300_000 },
+      },
+      { test: { ...common, name: "slow", include: [named(".slow.test.ts")], testTimeout: 900_000, hookTimeout: 900_000 } },
+    ],
   },
 });

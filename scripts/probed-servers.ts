@@ -21,12 +21,12 @@ export const probedServers: readonly ProbedServer[] = [
   {
     name: "retrograde-rl serve --tinker",
     findings: { form: linearForms[0].name, adam: true, clips: true, topLogprobs: true },
-    measured: "test/tinker-engine.test.ts, in every test run",
+    measured: "test/tinker-engine.contract.test.ts, in every run of CI",
   },
   {
     name: "SkyRL 0.4.0, JAX",
     findings: { form: linearForms[1].name, adam: true, clips: false, topLogprobs: false },
-    measured: "test/tinker-skyrl.test.ts, on a CPU",
+    measured: "test/tinker-skyrl.contract.test.ts, on a CPU",
   },
 ];
 

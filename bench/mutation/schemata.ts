@@ -105,7 +105,8 @@ function readLines(file: string): Line[] {
   return lines.map((line) => lineSchema.parse(JSON.parse(line)));
 }
 
-const configText = `import { mergeConfig } from "vitest/config";
-import base from "./vitest.config.ts";
-export default mergeConfig(base, { test: { runner: "./bench/mutation/runner.ts", testTimeout: 3_600_000, hookTimeout: 600_000 } });
+const configText = `import base from "./vitest.config.ts";
+const settings = { runner: "./bench/mutation/runner.ts", setupFiles: [], testTimeout: 3_600_000, hookTimeout: 600_000 };
+const projects = base.test.projects.map((project) => ({ ...project, test: { ...project.test, ...settings } }));
+export default { ...base, test: { ...base.test, projects } };
 `;

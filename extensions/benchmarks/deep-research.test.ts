@@ -1,81 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
-import { defineEnvironment } from "../../src/environments/define.ts";
 import { branchingSchema } from "../../src/rollouts/branching/settings.ts";
 import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
-import { createPython } from "../../src/tools/python/python.ts";
-import { recordedSearch } from "../../src/tools/search/recorded.ts";
-import { searchTool } from "../../src/tools/search/search.ts";
 import { chat, played, writing } from "../../test/fixtures/written-sampler.ts";
-import { researchProtocol } from "../arpo-protocol/protocol.ts";
-import { researchReward } from "../arpo-protocol/reward.ts";
+import { answer, asked, environment, file, folder, found, inEvaluation, search, settings } from "./deep-research.fixture.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "deep-research-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const file = (name: string, content: string) => {
-  writeFileSync(join(folder, name), content);
-  return join(folder, name);
-};
-const train = file("train.jsonl", `${JSON.stringify({ question: "How high is the Owl Peak, twice?", answer: "842" })}\n`);
-const recorded = file(
-  "recorded.json",
-  JSON.stringify({ "owl peak": "Page 1: The Owl Peak is 421 m high.\nPage 2: Owls.", "search query: peaks": "Page 1: Many." }),
-);
-const settings = { data: { train }, recorded };
-const environment = deepResearchEnvironment(settings);
-
-const search = '<think>look</think><search> "owl peak" </search>';
-const found = " <result>\nPage 1: The Owl Peak is 421 m high.\nPage 2: Owls.\n</result>";
-const python = "<think>twice</think><python>\nh = 421\n2 * h\n</python>";
-const calculated = " <result>\n842\n</result>";
-const answer = "<think>done</think><answer>It is \\boxed{842}</answer>";
-
-test("an episode with the real Python tool and recorded searches: one text, of which the model's own is trained on", async () => {
-  const { response, turns, reward, scores, stopReason, messages } = await played(environment, search + python + answer);
-  expect(response).toBe(`${search}${found}${python}${calculated}${answer}<|im_end|>`);
-  expect(turns.map(({ action }) => chat.tokenizer.decode(action))).toEqual([search, python, `${answer}<|im_end|>`]);
-  expect(turns.map(({ toolCalls, invalidToolCalls }) => [toolCalls, invalidToolCalls])).toEqual([
-    [1, 0],
-    [1, 0],
-    [0, 0],
-  ]);
-  expect(stopReason).toBe("done");
-  expect(reward).toBeCloseTo(1.1, 12);
-  const calls = { searches: 1, calculations: 1, outputLength: (search + python + answer).length + 2 };
-  expect(scores).toEqual({ success: 1, format: 1, bothTools: 1, em: 1, acc: 1, f1: 1, mathEqual: 1, ...calls });
-  expect(messages.slice(0, 2)).toEqual([
-    { role: "system", content: expect.stringContaining("<search> query </search>") },
-    { role: "user", content: "How high is the Owl Peak, twice?" },
-  ]);
-  expect(messages[4]).toMatchObject({
-    role: "assistant",
-    toolCalls: [{ name: "python", arguments: { code: "h = 421\n2 * h" } }],
-  });
-});
-
-test("an own environment may use the protocol and its reward", async () => {
-  const tools = [
-    searchTool(recordedSearch({ "owl peak": "Page 1: The Owl Peak is 421 m high." })),
-    createPython({ interpreters: 1 }).tool,
-  ];
-  const own = defineEnvironment({
-    name: "own",
-    tasks: { train: [{ prompt: "How high is the Owl Peak, twice?" }] },
-    start: () => ({ tools, protocol: researchProtocol(), reward: ({ response }) => researchReward(response, ["842"]).reward }),
-  });
-  const { response, reward, turns } = await played(own, search + python + answer);
-  const once = " <result>\nPage 1: The Owl Peak is 421 m high.\n</result>";
-  expect(response).toBe(`${search}${once}${python}${calculated}${answer}<|im_end|>`);
-  expect(reward).toBeCloseTo(1.1, 12);
-  expect(turns).toHaveLength(3);
-});
-
 const noResult = " <result>\nNo search results found.\n</result>";
-const asked = (query: string) => `<search>${query}</search>`;
 
 test.each<readonly [string, string, { response?: string; reward: number; calls?: number }]>([
   ["no tools", answer, { reward: 1 }],
@@ -172,8 +105,6 @@ test("the evaluation's protocol: results without spaces, limits for each tool an
   const first = await played(evaluation, `${asked("peaks<search>owl peak")}${answer}`);
   expect(first.messages[2]).toMatchObject({ toolCalls: [{ arguments: { query: "peaks<search>owl peak" } }] });
 });
-
-const inEvaluation = deepResearchEnvironment({ ...settings, protocol: "evaluation" });
 const contents = ({ messages }: Awaited<ReturnType<typeof played>>) => messages.slice(2).map(({ content }) => content);
 
 test("the evaluation takes back a result that the model makes up, and continues behind what it wrote before", async () => {
@@ -203,19 +134,6 @@ test("the evaluation asks a model that stops without a closing tag to go on, thr
   expect(stopReason).toBe("done");
   expect(turns.map(({ action }) => chat.tokenizer.decode(action))).toEqual(["hm<|im_end|>", ...Array(3).fill("<|im_end|>")]);
   expect(chat.tokenizer.decode(turns[3].context.slice())).toMatch(/assistant\nhm$/);
-});
-
-test("in the evaluation an empty call is made, and answered", async () => {
-  const { messages } = await played(inEvaluation, `<python> </python></search>${asked("")}${answer}`);
-  expect(messages.slice(2).map(({ content }) => content)).toEqual([
-    "<python> </python>",
-    "Tool(python) returned empty output.",
-    "</search>",
-    "No search results found.",
-    asked(""),
-    expect.stringMatching(/^Error: This query was searched before/),
-    answer,
-  ]);
 });
 
 test("answers of mathematics can be held to be the same formula; questions say what they are, or the settings do", async () => {

@@ -1,26 +1,15 @@
 import "../install.ts";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { rmSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { parquetWriteFile } from "hyparquet-writer";
 import { afterAll, expect, test } from "vitest";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
+import { folder, jsonl, path, questions, write } from "./questions.fixture.ts";
 import { openQuestions } from "./questions.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "questions-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
-
-const path = (name: string) => join(folder, name);
-const write = (name: string, content: string | Uint8Array) => {
-  writeFileSync(path(name), content);
-  return path(name);
-};
-const jsonl = (name: string, ...rows: unknown[]) => write(name, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
 const recorded = write("recorded.json", "{}");
 
 test("questions and answers as they come: strings, numbers, lists, other names, solutions of GSM8K", async () => {
@@ -154,8 +143,6 @@ test.each([
   expect(make).toThrow(message);
 });
 
-const questions = jsonl("questions.jsonl", { question: "Who, then?", answer: "a" }, { question: "When?", answer: "b" });
-
 test.each([
   [{}, "environment.settings.data is missing"],
   [{ data: { trian: questions } }, 'Did you mean "train"?'],
@@ -212,29 +199,4 @@ test("a local corpus is searched with its titles, what is recorded first; keys c
   expect(await found({ search, recorded: records }, "peak")).toBe("Page 1: recorded");
   expect(await found({ search, recorded: records }, "birds")).toBe("Page 1: Owls are birds.");
   expect(() => deepResearchEnvironment({ data: {}, search: { kind: "brave", keyEnv: "KEY" } }, { KEY: "k" })).not.toThrow();
-});
-
-test("answers of a web service are kept in its folder, for other runs too", async () => {
-  let requests = 0;
-  const server = createServer((request, response) => {
-    requests++;
-    const asked = new URL(request.url ?? "", "http://localhost").searchParams.get("q");
-    response.setHeader("content-type", "application/json");
-    response.end(JSON.stringify({ results: [{ title: "t", url: "u", content: `about ${asked}` }] }));
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  try {
-    const { port } = server.address() as AddressInfo;
-    const ask = async (folder: object) => {
-      const search = { kind: "searxng", url: `http://127.0.0.1:${port}`, ...folder };
-      const environment = deepResearchEnvironment({ data: { train: questions }, search });
-      const { tools } = await environment.start(await environment.task("train", 0), 0);
-      return tools[0].execute({ query: 'the "owl"' }, { signal: new AbortController().signal });
-    };
-    const kept = { folder: path("kept") };
-    expect([await ask(kept), await ask(kept), requests]).toEqual(["Page 1: about the owl", "Page 1: about the owl", 1]);
-    expect([await ask({}), requests]).toEqual(["Page 1: about the owl", 2]);
-  } finally {
-    server.close();
-  }
 });

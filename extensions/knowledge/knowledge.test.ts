@@ -8,20 +8,11 @@ import { createEnvironment } from "../../src/environments/registry.ts";
 import { evaluate } from "./calculator.ts";
 import { demonstrate } from "./demonstrations.ts";
 import type { KindName } from "./kinds.ts";
+import { call, taskOf, world } from "./knowledge.fixture.ts";
 import { knowledgeEnvironment } from "./knowledge.ts";
 import { completeSettings, knowledgeSettingsSchema } from "./settings.ts";
 import { drawTask, type KnowledgeTask } from "./task.ts";
 import { isTrusted } from "./world.ts";
-
-const world = knowledgeEnvironment();
-const taskOf = (environment: typeof world, index: number, split: "test" | "challenge" = "test") =>
-  environment.task(split, index) as KnowledgeTask;
-const signal = new AbortController().signal;
-
-function call(environment: typeof world, task: KnowledgeTask, name: string, args: Record<string, string>): string {
-  const { tools } = environment.start(task);
-  return String(tools.find((tool) => tool.name === name)?.execute(args, { signal }));
-}
 
 test("a split and an index decide a task; splits differ", () => {
   for (const split of splits) {
@@ -239,15 +230,6 @@ test("pages, calls and tokens of a response are the settings'", () => {
   expect(first.calls).toHaveLength(1);
   expect(protocol.actions.read(action, [first.message, { role: "tool", name: "search", content: "b" }]).calls).toEqual([]);
 });
-
-test("the calculator answers instead of Python, and Python where it is asked for", async () => {
-  const task = taskOf(world, 0);
-  expect(call(world, task, "python", { code: "6 * 7" })).toBe("42");
-  expect(call(world, task, "python", { code: "len('abc')" })).toMatch(/cannot calculate/);
-  const real = knowledgeEnvironment({ calculator: "python" }).start(task);
-  const python = real.tools.find(({ name }) => name === "python");
-  expect(await python?.execute({ code: "len('abc')" }, { signal })).toBe("3");
-}, 120_000);
 
 test("prompts tell the protocol in short or in full", () => {
   const promptOf = (settings: object) => knowledgeEnvironment(settings).start(taskOf(world, 0)).messages[0].content;

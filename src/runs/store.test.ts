@@ -1,6 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, truncateSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parquetReadObjects } from "hyparquet";
 import { expect, test, vi } from "vitest";
@@ -16,7 +14,7 @@ import { readMetrics, readRun, readTrajectories } from "./read.ts";
 import { type EvaluationRecord, stepRecordSchema } from "./records.ts";
 import { sealed } from "./seal.ts";
 import { addStep, newRun, trajectoryOf } from "./store.fixture.ts";
-import { createRun, reopenRun, writeEvaluation } from "./write.ts";
+import { reopenRun, writeEvaluation } from "./write.ts";
 
 /** Whether the disk is full, as every write on the thread pool finds it. */
 const disk = vi.hoisted(() => ({ full: false }));
@@ -189,39 +187,6 @@ test("credits that find the disk full end the next write, and leave nothing behi
   expect(() => writer.write(3, credits)).toThrow(RunError);
   expect(readdirSync(layout.creditFolder(folder)).sort()).toEqual(["step-000001-tokens.parquet", "step-000001-turns.parquet"]);
 });
-
-// A real disk that is full: a file system of 256 KB in memory, which only root on Linux can make.
-test.runIf(process.platform === "linux" && process.getuid?.() === 0)(
-  "a disk that fills up while a run is recorded is said so, and what was written before stays whole and goes on",
-  (context) => {
-    const disk = mkdtempSync(join(tmpdir(), "retrograde-disk-"));
-    try {
-      execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk], { stdio: "ignore" });
-    } catch {
-      return context.skip("no file system can be mounted here");
-    }
-    try {
-      const folder = join(disk, "run");
-      createRun(folder, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } });
-      addStep(folder, 1, [trajectoryOf("step-1/0/0")]);
-      const ballast = join(disk, "ballast");
-      const { bavail, bsize } = statfsSync(disk);
-      writeFileSync(ballast, Buffer.alloc(bavail * bsize - 4096));
-      const many = Array.from({ length: 64 }, (_, i) => trajectoryOf(`step-2/0/${i}`, { task: `${Math.random()}`.repeat(20) }));
-      expect(() => addStep(folder, 2, many)).toThrow("The disk is full.");
-      expect(readMetrics(folder).map(({ step }) => step)).toEqual([1]);
-      // The step's trajectories may be there, whole, before the line of its metrics, which makes it a step.
-      const reader = new TrajectoryReader(folder);
-      for (const line of readIndex(folder)) for (const at of line.id.keys()) expect(reader.read(line, at).id).toBe(line.id[at]);
-      rmSync(ballast);
-      addStep(folder, 2, many);
-      expect(readIndex(folder).map(({ id }) => id.length)).toEqual([1, 64]);
-    } finally {
-      execFileSync("umount", [disk], { stdio: "ignore" });
-      rmSync(disk, { recursive: true });
-    }
-  },
-);
 
 test("what a newer version wrote is refused by both versions' names, not half understood", () => {
   const folder = twoSteps();

@@ -1,30 +1,17 @@
 import "../../test/office.ts";
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { beforeEach, expect, onTestFinished, test, vi } from "vitest";
-import { startHub } from "../../test/hub-server.ts";
-import { writeTinyModel } from "../../test/tiny-model.ts";
-import { ConfigError, ModelError } from "../core/errors.ts";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { ConfigError } from "../core/errors.ts";
 import { publishedSizes } from "../engines/local/published-sizes.ts";
 import { resolveConfig } from "../training/config.ts";
 import { requireRoom } from "./engine.ts";
+import { choice, modelFolder, oneThread, source, use } from "./model.fixture.ts";
 import * as models from "./model.ts";
 import { openModel, samplingUse, trainingUse } from "./model.ts";
 
-const source = mkdtempSync(join(tmpdir(), "retrograde-source-"));
-await writeTinyModel(source);
-const choice = (model: string, name = "office") => ({ model, environment: { name } });
 const findModel = (model: string) => models.findModel(choice(model));
-const modelFolder = (model: string) => models.modelFolder(choice(model));
-const oneThread = { kind: "local", device: "cpu", threads: 1 } as const;
-const use = { training: false, length: 64, concurrency: 1 };
-
-beforeEach(() => {
-  vi.stubEnv("HF_HOME", mkdtempSync(join(tmpdir(), "retrograde-home-")));
-  vi.stubEnv("HF_ENDPOINT", "http://127.0.0.1:9"); // where nothing answers
-  return () => vi.unstubAllEnvs();
-});
 
 test("a folder is taken before a name on the Hub, and needs no network", async () => {
   expect(findModel(source)).toEqual({ folder: source });
@@ -81,36 +68,6 @@ test("a folder that is there and has no model is never looked for on the Hub", (
   expect(() => findModel(join(here, "tiny/letters"))).toThrow("The folder is there, but it has no config.json.");
 });
 
-test("a model from the Hub samples what it samples from its folder", async () => {
-  const hub = await startHub(source);
-  vi.stubEnv("HF_ENDPOINT", hub.endpoint);
-  const sampled = await Promise.all(
-    [source, await modelFolder(hub.repo)].map(async (folder) => {
-      const { engine } = await openModel(folder, oneThread, { use });
-      const { tokens } = await engine.sample({ context: [1, 2, 3], maxTokens: 8, stopTokens: [], seed: 1 });
-      await engine.dispose();
-      return tokens;
-    }),
-  );
-  expect(sampled[0]).toHaveLength(8);
-  expect(sampled[1]).toEqual(sampled[0]);
-});
-
-const config = JSON.parse(readFileSync(join(source, "config.json"), "utf8"));
-test.each([
-  ["another architecture", { model_type: "mamba" }, /model_type in .*models--tiny--letters.* is "mamba"; expected "qwen3"/],
-  ["GPTQ", { quantization_config: { quant_method: "gptq", bits: 4 } }, /quantization_config in .*gptq.*use the float version/],
-  ["AWQ", { quantization_config: { quant_method: "awq" } }, /quantization_config in .*awq/],
-  ["fp8", { quantization_config: { quant_method: "fp8" } }, /quantization_config in .*fp8/],
-])("%s is refused by name before the weights are fetched", async (_, change, text) => {
-  const hub = await startHub(source, { files: { "config.json": JSON.stringify({ ...config, ...change }) } });
-  vi.stubEnv("HF_ENDPOINT", hub.endpoint);
-  const error = await modelFolder(hub.repo).catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(ModelError);
-  expect(String(error)).toMatch(text);
-  expect(hub.fetched()).toEqual(["config.json"]);
-});
-
 test("without a network a name that is nowhere says so at once", async () => {
   await expect(modelFolder("tiny/letters")).rejects.toThrow(/tiny\/letters.*not available.*Connect to the network/);
 });
@@ -147,14 +104,4 @@ test("a run's memory follows from its settings", () => {
     reference: true,
     critic: true,
   });
-});
-
-test("weights that were cut off after they were verified are named", async () => {
-  const hub = await startHub(source);
-  vi.stubEnv("HF_ENDPOINT", hub.endpoint);
-  const file = join(await modelFolder(hub.repo), "model.safetensors");
-  writeFileSync(file, readFileSync(file).subarray(0, -100));
-  await expect(openModel(await modelFolder(hub.repo), oneThread, { use })).rejects.toThrow(
-    /size of .*model.safetensors.*It is truncated in tensor/,
-  );
 });

@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, expect, test, vi } from "vitest";
 import { listenForInterrupt } from "./interrupt.ts";
@@ -44,31 +42,6 @@ test("without npm there is no echo: after the first Ctrl-C the next one is the s
   await sleep(10);
   expect(process.listenerCount("SIGINT")).toBe(0);
   interrupt.release();
-});
-
-/** @returns the signal that ended a process in native computations, and the milliseconds from the second Ctrl-C on */
-function interruptTwice(env: NodeJS.ProcessEnv): Promise<{ ended: string | null; after: number }> {
-  const program = join(import.meta.dirname, "../../test/native-process.ts");
-  const child = spawn(process.execPath, ["--import", "jiti/register", program], { env, stdio: ["ignore", "pipe", "inherit"] });
-  let last = 0;
-  const again = () => {
-    last = performance.now();
-    child.kill("SIGINT");
-  };
-  child.stdout.on("data", (data: Buffer) => {
-    if (data.includes("computing")) child.kill("SIGINT");
-    if (data.includes("interrupted")) setTimeout(again, 1000);
-  });
-  return new Promise((resolve) => child.on("close", (_, ended) => resolve({ ended, after: performance.now() - last })));
-}
-
-test("a real process in native computations is ended by the second Ctrl-C, under npm too", { timeout: 60_000 }, async () => {
-  const { npm_lifecycle_event: _, npm_command: __, ...plain } = process.env;
-  for (const env of [plain, { ...plain, npm_lifecycle_event: "start" }]) {
-    const { ended, after } = await interruptTwice(env);
-    expect(ended).toBe("SIGINT");
-    expect(after).toBeLessThan(5000); // some milliseconds on a quiet machine; the computation takes a minute
-  }
 });
 
 test("two Ctrl-C under npm that came during one native computation are not taken for one with its echo", async () => {

@@ -1,4 +1,4 @@
-// One agent of each framework, as its documentation writes it, for test/agent-sdks.test.ts. The test copies this file into the folder where
+// One agent of each framework, as its documentation writes it, for test/agent-sdks.contract.test.ts. The test copies this file into the folder where
 // .ci/agent-sdks installed the packages. Each gets an address, a key and a model's name; `find(title)` is the tool's body.
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -183,17 +183,6 @@ test("recorded searches are read from a file, gzipped or not", async () => {
   await expect(readRecordedSearch(path)).rejects.toThrow(/expected a JSON object/);
   await expect(readRecordedSearch(`${path}.none`)).rejects.toThrow(ToolError);
 });
-
-const published = join(import.meta.dirname, "../../../../shared/benchmarks/search/search_cache.json.gz");
-test.skipIf(!existsSync(published))(
-  "ARPO's own cache is read: most of its queries have results, by the words that a model writes",
-  async () => {
-    const recorded = await readRecordedSearch(published);
-    const found = await recorded.search("What nationality was Yuri Ozerov and John Cromwell?", many);
-    expect(found.length).toBeGreaterThan(1);
-    expect(found[0].snippet).toMatch(/^Yuriy Ozerov was born on 26 January 1921/);
-  },
-);
 
 /** Counts its calls; the first of them fail. */
 function counting(failures = 0): SearchProvider & { queries: string[] } {

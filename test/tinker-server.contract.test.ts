@@ -13,7 +13,7 @@ import { type RunningServer, type ServerOptions, startTinkerServer } from "../ex
 import { createLocalEngine } from "../src/engines/local/engine.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
-/** Our server, asked by our client and by bare HTTP. The official SDK asks it in tinker-sdk.test.ts. */
+/** Our server, asked by our client and by bare HTTP. The official SDK asks it in tinker-sdk.contract.test.ts. */
 let folder: string;
 let base: ServedModel;
 let server: RunningServer;

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readMetrics, readRun, readTrajectories } from "../src/runs/read.ts";
 import { compiledProgram } from "./compiled.ts";
 
-// The compiled package in Bun and Deno: RETROGRADE_BUN_DENO="$(./.ci/bun-deno)" npx vitest run test/bun-deno.test.ts
+// The compiled package in Bun and Deno: RETROGRADE_BUN_DENO="$(./.ci/bun-deno)" npx vitest run test/bun-deno.contract.test.ts
 const programs = process.env.RETROGRADE_BUN_DENO;
 const without = programs === undefined ? " (skipped: set RETROGRADE_BUN_DENO, as .ci/bun-deno prints it)" : "";
 

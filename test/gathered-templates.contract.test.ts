@@ -166,7 +166,7 @@ describe.skipIf(published === "")("gathered chat templates (set RETROGRADE_CHAT_
     const rows = [...new Set(outcomes)].sort().map((outcome) => [outcome, outcomes.filter((each) => each === outcome).length]);
     pageTable(
       "research/notes/models.md",
-      "Gathered: written by test/gathered-templates.test.ts",
+      "Gathered: written by test/gathered-templates.contract.test.ts",
       [["format", "templates"], ...rows],
       [1],
     );

@@ -6,7 +6,7 @@ import { engineModel } from "../src/inference/engine-model.ts";
 import { type RunningInference, serveInference } from "../src/inference/server.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 
-/** The endpoint's interfaces, byte by byte where a client would notice. test/agent-sdks.test.ts has the clients. */
+/** The endpoint's interfaces, byte by byte where a client would notice. test/agent-sdks.contract.test.ts has the clients. */
 
 const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../models/office")));
 const call = '<tool_call>\n{"name": "find", "arguments": {"title": "Demo"}}\n</tool_call>';

@@ -8,7 +8,7 @@ import { createLocalEngine } from "../src/engines/local/engine.ts";
 import { ggufFolder } from "../src/engines/local/model/gguf/folder.ts";
 
 // Published models beside what others compute of them.
-// RETROGRADE_SMOLLM2="$(./.ci/published smollm2)" RETROGRADE_GEMMA3="$(./.ci/published gemma3-base)" npx vitest run test/published-model.test.ts
+// RETROGRADE_SMOLLM2="$(./.ci/published smollm2)" RETROGRADE_GEMMA3="$(./.ci/published gemma3-base)" npx vitest run test/published-model.contract.test.ts
 const goldenSchema = z.object({
   texts: z.array(z.string()),
   ids: z.array(z.array(z.int())),

@@ -21,7 +21,7 @@ import { moreLettersTokenizer } from "./letters.ts";
 import { parityAlgorithms, parityOf } from "./tinker-parity.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
-/** The remote engine on our own server; test/tinker-skyrl.test.ts has it on a real one. */
+/** The remote engine on our own server; test/tinker-skyrl.contract.test.ts has it on a real one. */
 let folder: string;
 let server: RunningServer;
 const tokenizer = makeTokenizer(moreLettersTokenizer);

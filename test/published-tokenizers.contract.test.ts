@@ -5,7 +5,7 @@ import { z } from "zod";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 
 // Published tokenizers beside the Rust library's ids (golden/tokenizer_ids.py): numerals beyond ASCII, several scripts, spaces, special tokens, byte order marks.
-// RETROGRADE_TOKENIZERS="$(./.ci/tokenizers)" npx vitest run test/published-tokenizers.test.ts
+// RETROGRADE_TOKENIZERS="$(./.ci/tokenizers)" npx vitest run test/published-tokenizers.contract.test.ts
 const folder = process.env.RETROGRADE_TOKENIZERS;
 const why = folder === undefined ? " (skipped: set RETROGRADE_TOKENIZERS, as .ci/tokenizers prints it)" : "";
 const read = (name: string): unknown => JSON.parse(readFileSync(new URL(`golden/${name}`, import.meta.url), "utf8"));

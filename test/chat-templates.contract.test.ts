@@ -108,7 +108,7 @@ describe.skipIf(published === "")("published chat templates (set RETROGRADE_CHAT
     const kinds = [...new Set(outcomes.map(({ outcome }) => outcome))].sort();
     const listed = (kind: string) => outcomes.flatMap(({ file, outcome }) => (outcome === kind ? `\`${file}\`` : [])).join(", ");
     const rows = [["format", "published templates"], ...kinds.map((kind) => [kind, listed(kind)])];
-    pageTable("research/notes/models.md", "Templates: written by test/chat-templates.test.ts", rows);
+    pageTable("research/notes/models.md", "Templates: written by test/chat-templates.contract.test.ts", rows);
   });
 
   const rendered = (() => {

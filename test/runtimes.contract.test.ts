@@ -16,7 +16,7 @@ import { invoke } from "./command-line.ts";
 
 // A model that was trained here, exported, answers in other people's runtimes what it answers here:
 // RETROGRADE_RUNTIMES="$(./.ci/runtimes)" RETROGRADE_PYTHON="$(./.ci/transformers)" RETROGRADE_SMOLLM2="$(./.ci/published smollm2)" \
-//   npx vitest run test/runtimes.test.ts
+//   npx vitest run test/runtimes.contract.test.ts
 const packages = process.env.RETROGRADE_RUNTIMES ?? "";
 const without = packages === "" ? " (skipped: set RETROGRADE_RUNTIMES, as .ci/runtimes prints it)" : "";
 const python = await findPython();
