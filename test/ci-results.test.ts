@@ -9,7 +9,7 @@ test("what was skipped is named with its reason, and files that cannot be loaded
   const reports = [
     file("a.test.ts", [...named("passed", "one"), { fullName: "two", status: "failed", failureMessages: ["no"] }], "failed"),
     file("b.test.ts", named("skipped", "x — skipped: no Python (P)", "y — skipped: no Python (P)", "z (skipped: set A (b))")),
-    file("c.test.ts", named("skipped", "only in Chromium", "entropies (skipped: needs entropies)")),
+    file("c.test.ts", named("skipped", "only in Chromium")),
     file("d.test.ts", [], "failed", "SyntaxError"),
   ];
   const report = JSON.stringify({ numPassedTests: 1, numFailedTests: 1, testResults: reports });
