@@ -17,7 +17,7 @@ export interface Played {
   readonly refused: keyof typeof refusals | `needs ${string}`;
 }
 
-/** What each side of ours refuses by name: the tests in `extensions/remote` and `extensions/harbor`, and faults.test.ts here, show it. */
+/** What each side of ours refuses by name: the tests in `extensions/remote` and `extensions/harbor`, and faults.contract.test.ts here, show it. */
 const refusals = {
   orsClient: "versions but 0.1, unknown fields and blocks, another world's tasks, a terminal tool without `arg`",
   orsServer: "toolsets and `score_group`",
