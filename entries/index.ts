@@ -73,6 +73,8 @@ export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
 export { type AgentRecord, type AgentRecording, recordAgent } from "../src/sdk/record-agent.ts";
 export type { AgentTeacher, ScriptedTeacher, TeacherMessage, TeacherRequest } from "../src/sdk/scripted-teacher.ts";
 export type { AgentEndpoint } from "../src/sdk/served-agent-model.ts";
+export { type TaughtRun, trainAgent } from "../src/sdk/taught-agent.ts";
+export type { DemonstrationSettings, TaughtTraining } from "../src/sdk/taught-plan.ts";
 export {
   type CodeOptions,
   type PlanOptions,
@@ -82,13 +84,7 @@ export {
   type TrainOptions,
   train,
 } from "../src/sdk/train.ts";
-export {
-  type AgentEnd,
-  type AgentFunction,
-  type AgentRun,
-  type AgentTraining,
-  trainAgent,
-} from "../src/sdk/train-agent.ts";
+export type { AgentEnd, AgentFunction, AgentRun, AgentTraining } from "../src/sdk/train-agent.ts";
 export { trustRun, UntrustedError } from "../src/sdk/trust.ts";
 export { type AiSdkTool, fromAiSdk } from "../src/tools/ai-sdk.ts";
 export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../src/tools/fetch/fetch.ts";

@@ -17,6 +17,8 @@ export interface Mode {
 const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 const ofServers = ["inference", "host", "port", "key", "maxBody", "maxConnections", "requestTimeout", "verbose"];
 
+const ofTeachers = ["demonstrations", "keep", "sftSteps", "prices"];
+
 const resumed: readonly Mode[] = [{ with: ["resume"], ignores: [] }];
 const withoutResume: readonly Mode[] = [
   { with: ["open"], ignores: ["dashboard", "allowChanged"] },
@@ -31,7 +33,14 @@ export const modes: Readonly<Record<string, readonly Mode[]>> = {
     { with: ["resume"], ignores: ["replay"] },
     ...withoutResume,
   ],
-  "train-agent": [{ with: ["resume", "open"], ignores: ["dashboard"] }, ...resumed, ...withoutResume],
+  "train-agent": [
+    { with: ["teacher", "open"], ignores: ["resume", "allowChanged", "dashboard"] },
+    { with: ["teacher"], ignores: ["resume", "allowChanged"] },
+    { with: ["resume", "open"], ignores: ["dashboard", ...ofTeachers] },
+    { with: ["resume"], ignores: ofTeachers },
+    { with: ["open"], ignores: ["dashboard", "allowChanged", ...ofTeachers] },
+    { with: [], ignores: ["allowChanged", ...ofTeachers] },
+  ],
   sft: [...resumed, { with: [], ignores: ["allowChanged"] }],
   eval: [
     { with: ["agent", "compare"], honours: ["reward", "tasks", "split", "k", "out", "json", "show"] },

@@ -12,6 +12,8 @@ export interface Report {
   readonly summary: Summary;
   /** Evaluations at the start and at the end, the main split first. */
   readonly evaluations: readonly EvaluatedSplit[];
+  /** What was measured at more moments than these two, instead of them. */
+  readonly comparison?: readonly string[];
   /** A trajectory of the evaluation at the end. */
   readonly solved: Trajectory | undefined;
   readonly failed: Trajectory | undefined;
@@ -34,14 +36,16 @@ export interface EvaluatedChange {
 
 /** The last screen: what training changed, two episodes to read, where everything is, what to try next. */
 export function reportLines(report: Report, paint: Paint, width: number): string[] {
-  const { evaluations, summary, solved, failed, folder, next } = report;
+  const { evaluations, comparison, summary, solved, failed, folder, next } = report;
   const heading = (text: string) => ["", paint.bold(text)];
   const episode = (title: string, trajectory: Trajectory | undefined) =>
     trajectory === undefined
       ? []
       : [...heading(`${title} (${trajectory.id})`), ...episodeLines(trajectory, paint, width, longestShown)];
   return [
-    ...evaluations.flatMap((changes) => [...heading(evaluationTitle(changes)), ...changeLines(changes, paint, width)]),
+    ...(comparison === undefined
+      ? evaluations.flatMap((changes) => [...heading(evaluationTitle(changes)), ...changeLines(changes, paint, width)])
+      : ["", ...comparison]),
     ...warningLines(summary, paint),
     ...episode("An episode that it solves", solved),
     ...episode(evaluations.some(showsSuccess) ? "An episode that it fails" : "An episode", failed),

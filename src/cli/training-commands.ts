@@ -51,6 +51,14 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
     .argument("<agent...>", "a module, or a program and its arguments")
     .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
     .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
+    .option(
+      "--teacher <who>",
+      "demonstrations first, of NAME@ADDRESS or the module of a scripted expert; the same command continues",
+    )
+    .option("--demonstrations <n>", "with --teacher: the tasks that it plays (default: half, at most 100)")
+    .option("--keep <rule>", "with --teacher: the episodes that are learned from (default: reward >= 1)")
+    .option("--sft-steps <n>", "with --teacher: steps on demonstrations (default: 40)")
+    .option("--prices <list>", "with --teacher: its input,output prices of a million tokens")
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
     .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
     .option("--no-dashboard", "do not start the dashboard beside it")
@@ -59,6 +67,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
       "after",
       examples(
         "train-agent ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model Qwen/Qwen3-0.6B",
+        "train-agent ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model smollm2 --teacher gpt-5-mini@https://api.openai.com/v1",
         "train-agent --tasks tasks.jsonl --reward ./reward.ts -- python agent.py",
       ),
     )

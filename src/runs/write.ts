@@ -24,7 +24,7 @@ import {
 import { type IndexLine, indexLine, readIndexLines } from "./index-file.ts";
 import { layout, stepOf } from "./layout.ts";
 import { readMessages } from "./live.ts";
-import { finishedNames, readMetrics, readRun, readTimings } from "./read.ts";
+import { finishedNames, readEpisodes, readEvaluation, readEvaluations, readMetrics, readRun, readTimings } from "./read.ts";
 import type { EvaluationRecord, RunRecord, StepRecord, Summary, TimingRecord } from "./records.ts";
 import { schemaVersion } from "./schema.ts";
 import { encodeTrajectories } from "./trajectory-file.ts";
@@ -183,6 +183,15 @@ export function writeEvaluation(folder: string, record: EvaluationRecord, trajec
   };
   appendRecord(layout.index(folder), indexLine(of, trajectories, encoded.offsets));
   writeRecord(layout.evaluation(folder, record), { schema: schemaVersion, ...record });
+}
+
+/** Copies the evaluations at the end of a run as those at the start of one that begins with its model. Those that are there stay. */
+export function carryEvaluations(from: string, to: string): void {
+  for (const record of readEvaluations(from)) {
+    const start = { ...record, when: "before", step: 0 } as const;
+    if (record.when === "after" && readEvaluation(to, start) === undefined)
+      writeEvaluation(to, start, readEpisodes(from, record));
+  }
 }
 
 /** The end of a run: the trained model, then the summary. */

@@ -11,7 +11,6 @@ import type { DefinedTask, TaskRequest } from "../environments/define.ts";
 import type { Environment, Score } from "../environments/environment.ts";
 import { filesOf, loadModule, rememberFiles } from "../training/config-file.ts";
 import type { UserConfig } from "../training/user-config.ts";
-import { type CodeOptions, type TrainedRun, train } from "./train.ts";
 
 /** An agent as a function: a prompt in, its answer out. It may leave the second argument alone. */
 export type AgentFunction<T extends TaskRequest = TaskRequest> = (prompt: string, run: AgentRun<T>) => unknown;
@@ -43,38 +42,6 @@ export interface AgentTraining<T extends TaskRequest = TaskRequest> extends Omit
   readonly auxiliary?: AgentDefinition<T>["auxiliary"];
   /** Agents that run at the same time. */
   readonly concurrency?: number;
-}
-
-/**
- * Trains the model of an agent that exists. While the run lasts, this process's clients of OpenAI, Anthropic and Google that take their address
- * from the environment, and string model ids of the AI SDK, reach the model that is trained. An agent that makes its clients otherwise takes
- * `baseUrl` and `apiKey` from its second argument.
- * @example
- * await trainAgent({
- *   agent: "./agent.ts", // export default async (prompt) => (await generateText({ model: "openai/gpt-5-mini", prompt, tools })).text;
- *   tasks: [{ prompt: "When do I have Demo?", time: "14:30" }],
- *   reward: ({ task, answer }) => (String(answer).includes(task.time) ? 1 : 0),
- *   model: "Qwen/Qwen3-0.6B",
- * });
- * @throws as `train`; ConfigError for an agent, tasks or a reward that cannot be used
- */
-export function trainAgent<T extends TaskRequest>(training: AgentTraining<T>, options: CodeOptions = {}): Promise<TrainedRun> {
-  if ("environment" in training)
-    throw new ConfigError("environment", training.environment, {
-      expected: "none: the agent is the environment",
-      hint: "Use `train` for an environment of your own.",
-    });
-  const {
-    agent: _,
-    tasks: __,
-    reward: ___,
-    name: ____,
-    sampling: _____,
-    auxiliary: ______,
-    concurrency: _______,
-    ...config
-  } = training;
-  return train({ ...config, environment: trainedAgent(training) }, options);
 }
 
 /** The environment of such a training. @throws ConfigError as `trainAgent` */

@@ -15,6 +15,7 @@ import type { Summary } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { keepTokenizer } from "../runs/tokenizer-files.ts";
 import {
+  carryEvaluations,
   createRun,
   newRunFolder,
   removeIfEmpty,
@@ -70,6 +71,8 @@ export interface RunPlan {
   readonly warnings: readonly string[];
   /** Changes of the learning rate that a replayed run repeats, at the same steps. */
   readonly replayed: readonly ControlRecord[];
+  /** A finished run whose model this one begins with: what was measured of it at its end is not measured again. */
+  readonly measured?: string;
 }
 
 /**
@@ -111,6 +114,11 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   }
 }
 
+/** Checks all that can be known of a run without a model, its download or a folder. @throws ConfigError as `planRun` */
+export async function checkPlan(user: UserConfig): Promise<Pick<RunPlan, "config" | "environment">> {
+  return planned(resolveConfig(user), [user, {}]);
+}
+
 export interface TrainOptions {
   readonly onEvent?: OnEvent;
   /** Ends the run cleanly; it can be resumed. */
@@ -150,7 +158,19 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
 }
 
 async function trainOpened(
-  { config, environment: world, rewards, folder, modelFolder, resume, allowChanged, madeOf: own, warnings, replayed }: RunPlan,
+  {
+    config,
+    environment: world,
+    rewards,
+    folder,
+    modelFolder,
+    resume,
+    allowChanged,
+    madeOf: own,
+    warnings,
+    replayed,
+    measured,
+  }: RunPlan,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
 ): Promise<Summary> {
@@ -163,6 +183,7 @@ async function trainOpened(
       if (resume) reopenRun(folder, config, wholeConfig(folder), (message) => warnOfRun(folder, message, onEvent));
       else createRun(folder, config, device, madeOf);
       for (const message of [...warnings, changed, tasks.shared]) if (message !== undefined) warnOfRun(folder, message, onEvent);
+      if (measured !== undefined) carryEvaluations(measured, folder);
       await keepTokenizer(folder, modelFolder);
       for (const { step, request } of resume ? [] : replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
@@ -213,8 +234,12 @@ const checkOptions = optionsDoor<CodeOptions>("train", {
  */
 export async function train(user: UserConfig = {}, options: CodeOptions = {}): Promise<TrainedRun> {
   checkOptions({ ...options });
+  return runPrinted(await planRun(user, options), options);
+}
+
+/** Runs a plan as `train` does: with its progress, and interruptible, as the options say. */
+export async function runPrinted(plan: RunPlan, options: CodeOptions): Promise<TrainedRun> {
   const { print = false, interruptible = print, onEvent } = options;
-  const plan = await planRun(user, options);
   const screen = createScreen(print ? process.stdout : { write: () => true });
   screen.line(openingLine(plan));
   screen.line(`Run: ${shownPath(plan.folder)}`);

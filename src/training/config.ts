@@ -111,6 +111,11 @@ function recordedReward(reward: unknown): unknown {
   return { kind: "verify" in reward ? "verifiable" : "compare", name, ...(weight === undefined ? {} : { weight }) };
 }
 
+/** A configuration with settings on top of it. */
+export function withSettings(user: UserConfig, above: UserConfig): UserConfig {
+  return merge(spelledOut(user), spelledOut(above)) as UserConfig;
+}
+
 /** Shorthands written in full. */
 function spelledOut(config: UserConfig): Record<string, unknown> {
   const { environment, algorithm, engine, rewards } = config;

@@ -4,7 +4,8 @@ import type { Screen } from "../../terminal/screen.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import type { UserConfig } from "../../training/user-config.ts";
 import { settingsOf, supervisedFlags } from "../settings.ts";
-import { runTraining, type TrainFlags } from "./train.ts";
+import type { TrainFlags } from "../train-flags.ts";
+import { runTraining } from "./train.ts";
 
 /** Supervised fine-tuning on conversations, or on demonstrations by the environment's expert. @returns the exit code */
 export async function sftCommand(flags: TrainFlags, screen: Screen): Promise<number> {

@@ -1,9 +1,22 @@
 import { ConfigError } from "../../core/errors.ts";
-import { agentOf, rewardOf, trainedAgent } from "../../sdk/train-agent.ts";
+import { wholeConfig } from "../../sdk/run-environment.ts";
+import { teach } from "../../sdk/taught-agent.ts";
+import type { RunPlan } from "../../sdk/train.ts";
+import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../../sdk/train-agent.ts";
+import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import type { Screen } from "../../terminal/screen.ts";
+import { wrap } from "../../terminal/wrap.ts";
+import { withSettings } from "../../training/config.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
+import type { UserConfig } from "../../training/user-config.ts";
+import { showDownload } from "../download.ts";
+import { pricesOf } from "../question-judge.ts";
+import { reportLines } from "../report.ts";
 import { agentFlags, settingsOf } from "../settings.ts";
-import { runTraining, type TrainFlags } from "./train.ts";
+import { taughtLines } from "../taught-report.ts";
+import type { TrainFlags } from "../train-flags.ts";
+import { teacherOf } from "./record.ts";
+import { reportOf, runShown, runTraining } from "./train.ts";
 
 /**
  * Trains the model of an agent.
@@ -13,7 +26,7 @@ import { runTraining, type TrainFlags } from "./train.ts";
 export async function trainAgentCommand(agent: readonly string[], flags: TrainFlags, screen: Screen): Promise<number> {
   const { tasks, reward } = flags;
   if (tasks === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
-  const environment = trainedAgent({ agent: agentOf(agent), tasks, reward: await rewardOf(reward) });
+  const training = { agent: agentOf(agent), tasks, reward: await rewardOf(reward) };
   const user = await loadConfigFile(flags.config);
   if (user.environment !== undefined) {
     const named = typeof user.environment === "string" ? user.environment : user.environment.name;
@@ -24,5 +37,50 @@ export async function trainAgentCommand(agent: readonly string[], flags: TrainFl
       });
     screen.line(`The configuration's environment "${named}" is left out: the agent is the environment.`);
   }
-  return runTraining({ ...user, environment }, settingsOf(agentFlags, flags), { ...flags, agent }, screen);
+  const settings = settingsOf(agentFlags, flags);
+  if (flags.teacher !== undefined) return trainTaught(training, user, settings, { ...flags, agent }, screen);
+  return runTraining({ ...user, environment: trainedAgent(training) }, settings, { ...flags, agent }, screen);
+}
+
+/** With a teacher: demonstrations, a run on them, and one of reinforcement. */
+async function trainTaught(
+  training: AgentTraining,
+  { environment: _, ...file }: UserConfig,
+  settings: UserConfig,
+  flags: TrainFlags,
+  screen: Screen,
+): Promise<number> {
+  const { teacher, demonstrations: tasks, keep, prices, sftSteps: steps } = flags;
+  const given = {
+    ...{ ...training, ...withSettings(file, settings) },
+    ...(file.rewards === undefined ? {} : { rewards: file.rewards }),
+    teacher: teacherOf(teacher ?? "", "--teacher", process.env),
+    demonstrations: {
+      ...(tasks === undefined ? {} : { tasks: wholeNumber("--demonstrations", tasks) }),
+      ...(keep === undefined ? {} : { keep }),
+      ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
+      ...(steps === undefined ? {} : { steps: wholeNumber("--sft-steps", steps) }),
+    },
+  };
+  let last: RunPlan | undefined;
+  const say = (line: string) => {
+    for (const each of wrap(line, screen.width)) screen.line(each);
+  };
+  const run = async (plan: RunPlan) => {
+    last = plan;
+    return (await runShown(plan, flags, screen)) !== undefined;
+  };
+  const taught = await showDownload(given.model ?? "the model", screen, (onDownload) => teach(given, { say, run, onDownload }));
+  if (taught === undefined) return interruptedExitCode;
+  const { config } = last ?? { config: wholeConfig(taught.folder) };
+  const environment = trainedAgent(training);
+  const report = await reportOf({ environment, folder: taught.folder, config }, taught.summary, flags);
+  const comparison = taughtLines(taught, config.algorithm.kind, config.seed);
+  for (const line of reportLines({ ...report, comparison }, screen.paint, screen.width)) screen.line(line);
+  return 0;
+}
+
+function wholeNumber(flag: string, text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new ConfigError(flag, text, { expected: "a whole number from 1 on" });
 }

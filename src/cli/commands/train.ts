@@ -1,15 +1,14 @@
 import { existsSync } from "node:fs";
 import { ConfigError } from "../../core/errors.ts";
 import { isScored, succeeded } from "../../core/outcome.ts";
-import { splitsOf } from "../../environments/environment.ts";
 import { layout } from "../../runs/layout.ts";
-import { readEpisodes, readEvaluations } from "../../runs/read.ts";
+import { readEpisodes, readEvaluations, readMetrics } from "../../runs/read.ts";
 import type { EvaluationRecord, Summary } from "../../runs/records.ts";
 import { episodesPerStep, InterruptedError, openingLine, planRun, type RunPlan, runPlan } from "../../sdk/train.ts";
 import { showProgress } from "../../terminal/display.ts";
 import { plural } from "../../terminal/format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../../terminal/interrupt.ts";
-import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
+import { quoted, shownPath } from "../../terminal/invocation.ts";
 import { openBrowser } from "../../terminal/open-browser.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/wrap.ts";
@@ -19,22 +18,10 @@ import type { UserConfig } from "../../training/user-config.ts";
 import { startDashboardBeside } from "../dashboard-process.ts";
 import { showDownload } from "../download.ts";
 import { dryRunLines } from "../dry-run.ts";
+import { nextSteps, type RunState, trainingCommand } from "../next-steps.ts";
 import { type EvaluatedChange, type EvaluatedSplit, type Report, reportLines } from "../report.ts";
-import { optionName, type SettingValues, settingsOf, trainFlags } from "../settings.ts";
-
-export interface TrainFlags extends SettingValues {
-  readonly resume?: boolean;
-  readonly replay?: string;
-  readonly allowChanged?: boolean;
-  /** False with --no-dashboard. */
-  readonly dashboard?: boolean;
-  readonly open?: boolean;
-  readonly dryRun?: boolean;
-  /** The agent that `train-agent` trains, as words, and its two files. */
-  readonly agent?: readonly string[];
-  readonly tasks?: string;
-  readonly reward?: string;
-}
+import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
+import type { TrainFlags } from "../train-flags.ts";
 
 /** @returns the exit code */
 export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<number> {
@@ -60,6 +47,17 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
     planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, allowChanged: flags.allowChanged, onDownload }),
   );
+  const summary = await runShown(plan, flags, screen);
+  if (summary === undefined) return interruptedExitCode;
+  for (const line of reportLines(await reportOf(plan, summary, flags), screen.paint, screen.width)) screen.line(line);
+  return 0;
+}
+
+/**
+ * Runs a plan on a screen, with a dashboard beside it.
+ * @returns undefined if it was interrupted, which is then said
+ */
+export async function runShown(plan: RunPlan, flags: TrainFlags, screen: Screen): Promise<Summary | undefined> {
   for (const line of [...wrap(openingLine(plan), screen.width), `Run: ${shownPath(plan.folder)}`]) screen.line(line);
 
   const display = showProgress(screen, episodesPerStep(plan.config));
@@ -91,13 +89,12 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
     };
     const summary = await runPlan(plan, { onEvent, signal: interrupt.signal });
     display.stop();
-    for (const line of reportLines(await reportOf(plan, summary, flags), screen.paint, screen.width)) screen.line(line);
-    return 0;
+    return summary;
   } catch (error) {
     display.stop();
     if (error instanceof InterruptedError) screen.line(notBegun);
     else if (display.interruptedAt() === undefined) throw error;
-    return interruptedExitCode;
+    return undefined;
   } finally {
     endDashboard();
     if (!interrupt.signal.aborted) interrupt.release(); // else its patience also ends what is left open
@@ -107,6 +104,8 @@ export async function runTraining(user: UserConfig, settings: UserConfig, flags:
 const notBegun = "Interrupted before the run began: nothing was changed.";
 
 function interruptedLines(folder: string, steps: number, flags: TrainFlags): string[] {
+  if (flags.teacher !== undefined)
+    return [`Interrupted. ${plural(steps, "finished step")} kept in ${shownPath(folder)}`, "Continue: the same command again"];
   if (!existsSync(layout.run(folder))) return [notBegun];
   return [
     `Interrupted. ${plural(steps, "finished step")} kept in ${shownPath(folder)}`,
@@ -114,7 +113,7 @@ function interruptedLines(folder: string, steps: number, flags: TrainFlags): str
   ];
 }
 
-async function reportOf(plan: RunPlan, summary: Summary, flags: TrainFlags): Promise<Report> {
+export async function reportOf(plan: RunState["plan"], summary: Summary, flags: TrainFlags): Promise<Report> {
   const { folder } = plan;
   const evaluations = evaluatedSplits(folder, summary);
   const main = evaluations[0]?.[0];
@@ -122,7 +121,7 @@ async function reportOf(plan: RunPlan, summary: Summary, flags: TrainFlags): Pro
   return {
     folder: shownPath(folder),
     summary,
-    next: await nextCommands(plan, flags),
+    next: await nextSteps({ plan, summary, metrics: readMetrics(folder), flags }),
     evaluations,
     solved: episodes.filter(succeeded).sort(byLength).at(-1),
     failed: episodes
@@ -148,70 +147,6 @@ function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
     .toSorted((a, b) => Number(a === "challenge") - Number(b === "challenge"))
     .map((split) => all.filter((record) => record.when === "after" && record.split === split).flatMap(change))
     .filter((changes) => changes.length > 0);
-}
-
-/** Commands that work when they are copied: a run's folder brings its environment, a configuration file has to be named again. */
-async function nextCommands({ environment, folder, config }: RunPlan, flags: TrainFlags): Promise<Report["next"]> {
-  const command = commandPrefix();
-  const run = quoted(shownPath(folder));
-  const file = configFlag(flags);
-  return [
-    [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],
-    [`${command} runs show ${run}`, "every step and metric"],
-    ...useOfModel(run, config.model, flags),
-    ...(splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0
-      ? [
-          [
-            `${command} eval --model ${run} --split challenge${file}`,
-            "requests in combinations that it was not trained on",
-          ] as const,
-        ]
-      : []),
-    ...(config.algorithm.kind === "sft"
-      ? [[`${command} train --model ${run}${file}`, "continue by reinforcement learning"] as const]
-      : otherAlgorithm(config, flags)),
-  ];
-}
-
-/** The same command with another algorithm; none where the old one's settings were given. */
-function otherAlgorithm({ algorithm }: RunPlan["config"], flags: TrainFlags): Report["next"] {
-  const set = flags.set ?? [];
-  if (flags.resume === true || flags.replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm.")))
-    return [];
-  const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
-  const kept = trainFlags.flatMap(({ flag }) => {
-    const [option = ""] = flag.split(" ");
-    const value = flags[optionName(flag)];
-    if (["--algorithm", "--out"].includes(option) || value === undefined || value === false) return [];
-    return value === true ? [option] : [`${option} ${quoted(String(value))}`];
-  });
-  const assignments = set.map((assignment) => `--set ${quoted(assignment)}`);
-  const words = [`--algorithm ${other}`, ...kept, ...assignments];
-  return [[trainingCommand(words.join(" "), flags), "the same with another algorithm"]];
-}
-
-/** An agent is measured with both models, and nobody can talk to it. */
-function useOfModel(run: string, before: string, flags: TrainFlags): Report["next"] {
-  if (flags.agent === undefined)
-    return [[`${commandPrefix()} chat --model ${run}${configFlag(flags)}`, "talk to the trained model"]];
-  const [file = "", ...more] = flags.agent;
-  if (more.length > 0) return [];
-  const compared = `eval --agent ${quoted(file)}${agentFiles(flags)} --k 4 --compare ${quoted(before)} ${run}`;
-  return [[`${commandPrefix()} ${compared}`, "measure the agent with both models, task by task"]];
-}
-
-function trainingCommand(options: string, flags: TrainFlags): string {
-  const { agent } = flags;
-  if (agent === undefined) return `${commandPrefix()} train ${options}${configFlag(flags)}`;
-  return `${commandPrefix()} train-agent${agentFiles(flags)} ${options}${configFlag(flags)} -- ${agent.map(quoted).join(" ")}`;
-}
-
-function agentFiles({ tasks = "", reward = "" }: TrainFlags): string {
-  return ` --tasks ${quoted(tasks)} --reward ${quoted(reward)}`;
-}
-
-function configFlag({ config }: SettingValues): string {
-  return config === undefined ? "" : ` --config ${quoted(config)}`;
 }
 
 function byLength(a: { readonly turns: readonly unknown[] }, b: { readonly turns: readonly unknown[] }): number {

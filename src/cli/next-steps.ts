@@ -1,0 +1,155 @@
+import { splitsOf } from "../environments/environment.ts";
+import type { StepRecord, Summary } from "../runs/records.ts";
+import type { RunPlan } from "../sdk/train.ts";
+import { commandPrefix, quoted, shownPath } from "../terminal/invocation.ts";
+import type { Report } from "./report.ts";
+import { optionName, type SettingValues, trainFlags } from "./settings.ts";
+import type { TrainFlags } from "./train-flags.ts";
+
+/** What decides the next steps of a run. */
+export interface RunState {
+  readonly plan: Pick<RunPlan, "environment" | "folder" | "config">;
+  readonly summary: Pick<Summary, "after">;
+  readonly metrics: readonly Pick<StepRecord, "metrics">[];
+  /** As they were given. */
+  readonly flags: TrainFlags;
+}
+
+type Next = Report["next"];
+
+/** A strong model that many have the key of. */
+const strongModel = "gpt-5-mini@https://api.openai.com/v1";
+/** The files of an agent that a command does not know: it was trained on conversations alone. */
+const anAgent = "./agent.ts --tasks tasks.jsonl --reward ./reward.ts";
+
+/** Commands that work when they are copied: a run's folder brings its environment, a configuration file has to be named again. */
+export async function nextSteps({ plan, summary, metrics, flags }: RunState): Promise<Next> {
+  const { environment, folder, config } = plan;
+  const command = commandPrefix();
+  const run = quoted(shownPath(folder));
+  const look: Next = [
+    [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],
+    [`${command} runs show ${run}`, "every step and metric"],
+  ];
+  if (config.environment.name === "conversations") return [...look, ...afterConversations(run)];
+  const challenged = splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0;
+  const harder = `${command} eval --model ${run} --split challenge${configFlag(flags)}`;
+  return [
+    ...look,
+    ...useOfModel(run, config.model, flags),
+    ...(challenged ? [[harder, "requests in combinations that it was not trained on"] as const] : []),
+    ...(config.algorithm.kind === "sft"
+      ? reinforcement(run, flags)
+      : neverRewarded(summary, metrics)
+        ? withoutSignal(plan, flags)
+        : otherAlgorithm(config, flags)),
+  ];
+}
+
+/** A model that learned from conversations knows no environment: the agent that held them is one. */
+function afterConversations(run: string): Next {
+  const command = commandPrefix();
+  return [
+    [
+      `${command} train-agent ${anAgent} --model ${run}`,
+      "continue by reinforcement learning, in the agent that is to have the model",
+    ],
+    [`${command} eval --agent ${anAgent} --model ${run}`, "or measure that agent with it"],
+  ];
+}
+
+function reinforcement(run: string, flags: TrainFlags): Next {
+  return [[trainingCommand(`--model ${run}`, flags), "continue by reinforcement learning"]];
+}
+
+/** True if no episode of the run, its evaluation at the end included, earned anything. */
+function neverRewarded({ after }: RunState["summary"], metrics: RunState["metrics"]): boolean {
+  const earned = metrics.some(({ metrics: { reward, success } }) => (reward ?? 0) > 0 || (success ?? 0) > 0);
+  return metrics.length > 0 && !earned && (after === null || after === undefined || after.mean === 0);
+}
+
+/** Reinforcement has nothing to make likelier: no algorithm finds a signal where there is none. */
+function withoutSignal({ environment, config: { model } }: RunState["plan"], flags: TrainFlags): Next {
+  const command = commandPrefix();
+  const { agent } = flags;
+  if (agent === undefined) {
+    const shown = environment.demonstrate !== undefined || environment.expert !== undefined;
+    const world = flags.config === undefined ? `--env ${environment.name}` : `--config ${quoted(flags.config)}`;
+    return [
+      [
+        `${command} sft ${shown ? world : "--data demonstrations.jsonl"} --model ${quoted(model)}`,
+        "nothing was rewarded, so nothing was learned: demonstrations first, easier tasks, or a larger model",
+      ],
+    ];
+  }
+  const files = agentFiles(flags);
+  const words = agent.map(quoted).join(" ");
+  if (flags.teacher !== undefined) return [moreDemonstrations(flags, files, words), largerModel(files, words)];
+  const why = `nothing was rewarded, so nothing was learned: demonstrations of a strong model first (or --teacher ./expert.ts, a script), or easier tasks`;
+  return [
+    [`${command} train-agent${files} --model ${quoted(model)} --teacher ${strongModel} -- ${words}`, why],
+    largerModel(files, words),
+  ];
+}
+
+function largerModel(files: string, words: string): Next[number] {
+  return [`${commandPrefix()} advise${files} -- ${words}`, "or a larger model: those that fit this machine"];
+}
+
+/** The command with a teacher again, with twice the steps on what it shows. */
+function moreDemonstrations(
+  { teacher = "", sftSteps = "40", model, config, ...flags }: TrainFlags,
+  files: string,
+  words: string,
+): Next[number] {
+  const given = [
+    ...(typeof model === "string" ? [`--model ${quoted(model)}`] : []),
+    ...[`--teacher ${quoted(teacher)}`, `--sft-steps ${2 * Number(sftSteps)}`],
+    ...(flags.keep === undefined ? [] : [`--keep ${quoted(flags.keep)}`]),
+    ...(flags.set ?? []).map((assignment) => `--set ${quoted(assignment)}`),
+  ];
+  const why = "nothing was rewarded after the demonstrations: more steps on them, or easier tasks";
+  return [`${commandPrefix()} train-agent${files} ${given.join(" ")}${configFlag({ config })} -- ${words}`, why];
+}
+
+/** The same command with another algorithm; none where the old one's settings were given. */
+function otherAlgorithm({ algorithm }: RunPlan["config"], flags: TrainFlags): Next {
+  const set = flags.set ?? [];
+  if (flags.resume === true || flags.replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm.")))
+    return [];
+  const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
+  const kept = trainFlags.flatMap(({ flag }) => {
+    const [option = ""] = flag.split(" ");
+    const value = flags[optionName(flag)];
+    if (["--algorithm", "--out"].includes(option) || value === undefined || value === false) return [];
+    return value === true ? [option] : [`${option} ${quoted(String(value))}`];
+  });
+  const assignments = set.map((assignment) => `--set ${quoted(assignment)}`);
+  const words = [`--algorithm ${other}`, ...kept, ...assignments];
+  return [[trainingCommand(words.join(" "), flags), "the same with another algorithm"]];
+}
+
+/** An agent is measured with both models, and nobody can talk to it. */
+function useOfModel(run: string, before: string, flags: TrainFlags): Next {
+  if (flags.agent === undefined)
+    return [[`${commandPrefix()} chat --model ${run}${configFlag(flags)}`, "talk to the trained model"]];
+  const [file = "", ...more] = flags.agent;
+  if (more.length > 0) return [];
+  const compared = `eval --agent ${quoted(file)}${agentFiles(flags)} --k 4 --compare ${quoted(before)} ${run}`;
+  return [[`${commandPrefix()} ${compared}`, "measure the agent with both models, task by task"]];
+}
+
+/** The command that trains, with these options. */
+export function trainingCommand(options: string, flags: TrainFlags): string {
+  const { agent } = flags;
+  if (agent === undefined) return `${commandPrefix()} train ${options}${configFlag(flags)}`;
+  return `${commandPrefix()} train-agent${agentFiles(flags)} ${options}${configFlag(flags)} -- ${agent.map(quoted).join(" ")}`;
+}
+
+function agentFiles({ tasks = "", reward = "" }: TrainFlags): string {
+  return ` --tasks ${quoted(tasks)} --reward ${quoted(reward)}`;
+}
+
+function configFlag({ config }: SettingValues): string {
+  return config === undefined ? "" : ` --config ${quoted(config)}`;
+}

@@ -1,0 +1,171 @@
+import { existsSync, readFileSync } from "node:fs";
+import { attemptsFile } from "../agents/record-file.ts";
+import { ConfigError, RunError } from "../core/errors.ts";
+import type { TaskRequest } from "../environments/define.ts";
+import { layout } from "../runs/layout.ts";
+import { readSummary } from "../runs/read.ts";
+import { count, plural } from "../terminal/format.ts";
+import { shownPath } from "../terminal/invocation.ts";
+import { createScreen } from "../terminal/screen.ts";
+import { resolveConfig } from "../training/config.ts";
+import type { UserConfig } from "../training/user-config.ts";
+import { type AgentRecord, recordAgent } from "./record-agent.ts";
+import type { AgentTeacher } from "./scripted-teacher.ts";
+import { costsOf, firstAttempts, firstLine } from "./taught-costs.ts";
+import { type DemonstrationSettings, planTaught, type RunSettings, type TaughtPlan, type TaughtTraining } from "./taught-plan.ts";
+import { type CodeOptions, checkPlan, planRun, type RunPlan, runPrinted, type TrainedRun, train } from "./train.ts";
+import { trainedAgent } from "./train-agent.ts";
+
+/** The result of a training with a teacher: of its last run, and of what led to it. */
+export interface TaughtRun extends TrainedRun {
+  readonly record: AgentRecord<object>;
+  /** The run on demonstrations: its evaluations are those before and after it. */
+  readonly supervised: TrainedRun;
+}
+
+/** Runs a stage, or continues it. @returns false if it was interrupted */
+export type RunStage = (plan: RunPlan) => Promise<boolean>;
+
+/**
+ * Trains the model of an agent that exists. While the run lasts, this process's clients of OpenAI, Anthropic and Google that take their address
+ * from the environment, and string model ids of the AI SDK, reach the model that is trained. An agent that makes its clients otherwise takes
+ * `baseUrl` and `apiKey` from its second argument.
+ * @example
+ * await trainAgent({
+ *   agent: "./agent.ts", // export default async (prompt) => (await generateText({ model: "openai/gpt-5-mini", prompt, tools })).text;
+ *   tasks: [{ prompt: "When do I have Demo?", time: "14:30" }],
+ *   reward: ({ task, answer }) => (String(answer).includes(task.time) ? 1 : 0),
+ *   model: "Qwen/Qwen3-0.6B",
+ * });
+ * @throws as `train`; ConfigError for an agent, tasks, a reward or a teacher that cannot be used; RunError where no demonstration is kept
+ */
+export function trainAgent<T extends TaskRequest>(
+  training: TaughtTraining<T> & { readonly teacher: AgentTeacher },
+  options?: CodeOptions,
+): Promise<TaughtRun>;
+export function trainAgent<T extends TaskRequest>(training: TaughtTraining<T>, options?: CodeOptions): Promise<TrainedRun>;
+export async function trainAgent<T extends TaskRequest>(
+  training: TaughtTraining<T>,
+  options: CodeOptions = {},
+): Promise<TrainedRun | TaughtRun> {
+  if ("environment" in training)
+    throw new ConfigError("environment", training.environment, {
+      expected: "none: the agent is the environment",
+      hint: "Use `train` for an environment of your own.",
+    });
+  const { teacher, ...given } = training;
+  if (teacher === undefined) {
+    if (given.demonstrations !== undefined)
+      throw new ConfigError("demonstrations", given.demonstrations, { expected: "a teacher that gives them" });
+    return train({ ...settingsOf(given), environment: trainedAgent(given) }, options);
+  }
+  for (const name of ["resume", "replay", "flags"] as const)
+    if (options[name] !== undefined && options[name] !== false)
+      throw new ConfigError(name, options[name], { expected: "none with a teacher: the same call continues" });
+  const screen = createScreen(options.print === true ? process.stdout : { write: () => true });
+  const run: RunStage = async (plan) => {
+    await runPrinted(plan, options);
+    return true;
+  };
+  const taught = await teach({ ...given, teacher }, { say: (line) => screen.line(line), run });
+  if (taught === undefined) throw new RunError("the training", "interrupted", { expected: "another call, which continues it" });
+  return taught;
+}
+
+interface Stages {
+  readonly say: (line: string) => void;
+  readonly run: RunStage;
+  readonly onDownload?: CodeOptions["onDownload"];
+}
+
+/**
+ * Records demonstrations, learns from them, then trains by reinforcement. Each stage that is done is left as it is.
+ * @returns undefined if it was interrupted
+ */
+export async function teach<T extends TaskRequest>(
+  training: TaughtTraining<T> & { readonly teacher: AgentTeacher },
+  { say, run, onDownload }: Stages,
+): Promise<TaughtRun | undefined> {
+  const { teacher, demonstrations = {}, agent, reward } = training;
+  const settings = settingsOf(training);
+  // What cannot be trained is refused before a teacher is asked.
+  const environment = trainedAgent(training);
+  const { config: reinforcement } = await checkPlan({ ...settings, out: undefined, environment });
+  const supervised = { ...settings, ...supervisedSettings(settings, demonstrations) };
+  const runs = { reinforcement, supervised: resolveConfig({ ...supervised, out: undefined, environment }) };
+  const plan = await planTaught(training, settings);
+  const costs = await costsOf(plan, demonstrations, runs, onDownload);
+  for (const line of costs.lines) say(line);
+
+  const { keep, k, prices } = demonstrations;
+  const recording = { agent, reward, teacher, out: plan.file, keep, k, prices };
+  const recorded = (tasks: readonly T[]) => recordAgent<T>({ ...recording, tasks: { train: tasks, test: [] } });
+  const { demonstrations: shown, reinforcement: trained, test } = plan.tasks;
+  const first = await recorded(shown.slice(0, firstAttempts));
+  const cost = first.resumed > 0 ? undefined : firstLine(first, shown.length * (k ?? 1));
+  if (cost !== undefined) say(cost);
+  const record = await recorded(shown);
+  say(keptLine(record, first.resumed + record.resumed - first.attempts));
+  requireSome(record, plan);
+  const time = await costs.timeLine(readFileSync(plan.file, "utf8"));
+  if (time !== undefined) say(time);
+
+  const { supervised: sftFolder, reinforced } = plan.folders;
+  const stage = async (tasks: readonly T[], config: UserConfig, folder: string, measured?: string): Promise<boolean> => {
+    const resume = existsSync(layout.run(folder));
+    if (resume && readSummary(folder) !== undefined) return true;
+    const environment = trainedAgent({ ...training, tasks: { train: tasks, test } });
+    // A run that continues has its other settings in its record.
+    const user = resume ? { rewards: config.rewards } : config;
+    return run({ ...(await planRun({ ...user, environment, out: folder }, { resume, onDownload })), measured });
+  };
+  const sft = { ...supervised, algorithm: { ...supervised.algorithm, data: plan.file } } as const;
+  if (!(await stage(shown, sft, sftFolder))) return undefined;
+  if (!(await stage(trained, { ...settings, model: sftFolder }, reinforced, sftFolder))) return undefined;
+  return { ...finished(reinforced), record, supervised: finished(sftFolder) };
+}
+
+const ofTheAgent: readonly string[] = [
+  ...(["agent", "tasks", "reward", "name", "sampling", "auxiliary", "concurrency", "teacher", "demonstrations"] as const),
+] satisfies readonly (keyof TaughtTraining)[];
+
+/** The settings of a run, without what is the agent's. */
+function settingsOf<T extends TaskRequest>(training: TaughtTraining<T>): RunSettings {
+  return Object.fromEntries(Object.entries(training).filter(([name]) => !ofTheAgent.includes(name)));
+}
+
+function supervisedSettings(
+  { optimizer }: RunSettings,
+  { steps = 40, tokensPerStep, learningRate }: DemonstrationSettings,
+): Pick<UserConfig, "steps" | "optimizer"> & { readonly algorithm: { readonly kind: "sft"; readonly tokensPerStep?: number } } {
+  return {
+    algorithm: { kind: "sft", ...(tokensPerStep === undefined ? {} : { tokensPerStep }) },
+    steps,
+    ...(learningRate === undefined ? {} : { optimizer: { ...optimizer, learningRate } }),
+  };
+}
+
+function requireSome(
+  { kept, rows, attempts, errors, errorCounts, unreadable }: AgentRecord<object>,
+  { file, teacher }: TaughtPlan<TaskRequest>,
+): void {
+  if (rows > 0) return;
+  const [reason] = [...Object.keys(errorCounts), ...Object.keys(unreadable)];
+  throw new RunError(`the demonstrations of ${teacher.name}`, `${kept} of ${attempts - errors} attempts are kept`, {
+    expected: "at least one episode that the rule keeps",
+    hint: `Nothing was trained. ${reason === undefined ? "" : `The first reason: ${reason}. `}Read ${shownPath(attemptsFile(file))}, then repair the teacher or the reward, or lower the rule (--keep), which plays nothing again.`,
+  });
+}
+
+/** How many episodes of the teacher are learned from. @param resumed attempts of an earlier call */
+function keptLine({ attempts, errors, kept, rows, usage, cost }: AgentRecord<object>, resumed: number): string {
+  const spent = cost === undefined ? "" : `, ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
+  const known = resumed === 0 ? "" : ` (${count(resumed)} had been played already)`;
+  return `Demonstrations: ${count(kept)} of ${plural(attempts - errors, "attempt")} kept${known}, ${plural(rows, "conversation")}; ${plural(usage.requests, "call")}${spent}`;
+}
+
+function finished(folder: string): TrainedRun {
+  const summary = readSummary(folder);
+  if (summary === undefined) throw new RunError(folder, "not finished", { expected: "a finished run" });
+  return { folder, summary };
+}

@@ -1,0 +1,112 @@
+import { join } from "node:path";
+import { availableMemory } from "../engines/local/machine/memory-available.ts";
+import { gibibytes } from "../engines/local/memory.ts";
+import { planMemory } from "../engines/local/memory-plan.ts";
+import { type ModelConfig, parameterCount } from "../engines/local/model/model-config.ts";
+import { readModelConfig } from "../engines/local/model/model-folder.ts";
+import { measurePeak } from "../engines/local/peak.ts";
+import type { TaskRequest } from "../environments/define.ts";
+import { count, duration, plural } from "../terminal/format.ts";
+import { shownPath } from "../terminal/invocation.ts";
+import type { TrainingConfig } from "../training/settings.ts";
+import { modelFolder, trainingUse } from "./model.ts";
+import type { AgentRecord } from "./record-agent.ts";
+import type { DemonstrationSettings, TaughtPlan } from "./taught-plan.ts";
+import type { CodeOptions } from "./train.ts";
+
+/** The runs on demonstrations and on rollouts. */
+interface Runs {
+  readonly supervised: TrainingConfig;
+  readonly reinforcement: TrainingConfig;
+}
+
+/** What a training with a teacher will do, and what it takes, for people. */
+export interface Costs {
+  readonly lines: readonly string[];
+  /** The time, from the conversations that were recorded: their lengths are then known. */
+  timeLine(demonstrations: string): Promise<string | undefined>;
+}
+
+export async function costsOf(
+  { tasks, teacher, folders }: TaughtPlan<TaskRequest>,
+  { k = 1, keep = "reward >= 1" }: DemonstrationSettings,
+  { supervised, reinforcement }: Runs,
+  onDownload: CodeOptions["onDownload"],
+): Promise<Costs> {
+  const { rollout, evaluation, algorithm, model, steps, engine } = reinforcement;
+  const { demonstrations: shown, reinforcement: trained, test } = tasks;
+  const sft = supervised.algorithm.kind === "sft" ? supervised.algorithm.tokensPerStep : 0;
+  const attempts = shown.length * k;
+  const money = teacher.isScript ? "a script: no tokens, no money" : `its first ${firstAttempts} say what they cost`;
+  const measured = Math.min(evaluation.tasks, test.length);
+  const greedy = evaluation.greedy && evaluation.temperature > 0;
+  const local =
+    engine.kind === "local" ? await readModelConfig(join(await folderOf(reinforcement, onDownload), "config.json")) : undefined;
+  const memory = (config: TrainingConfig) =>
+    planMemory(local as ModelConfig, trainingUse(config), { available: availableMemory() }).bytes;
+  return {
+    lines: [
+      `Plan: ${plural(shown.length, "task")} for demonstrations, ${count(trained.length)} for reinforcement, ${count(test.length)} for measuring; no prompt is in two parts`,
+      `  record    ${plural(attempts, "attempt")} of ${teacher.name}, ${money}; kept by ${keep}`,
+      `  sft       ${plural(supervised.steps, "step")} of about ${count(sft)} tokens, from ${model}`,
+      `  ${algorithm.kind.padEnd(9)} ${plural(steps, "step")} of ${plural(rollout.tasksPerStep, "task")} × ${plural(rollout.groupSize, "rollout")}`,
+      measured === 0
+        ? "  measured  nothing: evaluation.tasks is 0"
+        : `  measured  before, after sft and after ${algorithm.kind}: ${plural(measured, "task")}, ${plural(evaluation.k, "attempt")}${greedy ? " and a greedy one" : ""} at each`,
+      ...(local === undefined
+        ? []
+        : [
+            `  memory    about ${gibibytes(memory(supervised))} for sft, ${gibibytes(memory(reinforcement))} for ${algorithm.kind}; ${gibibytes(availableMemory())} are free`,
+          ]),
+      `  folders   ${Object.values(folders).map(shownPath).join(", ")}; the same command continues`,
+    ],
+    timeLine: async (text) => {
+      if (local === undefined || engine.kind !== "local") return undefined;
+      const flops = efficiency * 1e9 * (await measurePeak({ threads: engine.threads }));
+      const { said, whole } = lengthsOf(text);
+      const parameters = parameterCount(local);
+      const [sampling, training] = [2 * parameters, (engine.lora === undefined ? 6 : 4) * parameters];
+      const episode = { sampled: (said * sampling) / flops, trained: (whole * training) / flops };
+      const perStep = rollout.tasksPerStep * rollout.groupSize * (episode.sampled + episode.trained);
+      const evaluations = 3 * measured * (evaluation.k + Number(greedy)) * episode.sampled;
+      const learning = (supervised.steps * sft * training) / flops;
+      return `Time, roughly, if nothing else runs: ${duration(learning)} of sft, ${duration(steps * perStep)} of ${algorithm.kind}, ${duration(evaluations)} of evaluations. It is said again as the runs go.`;
+    },
+  };
+}
+
+/** Attempts at the start whose cost is said before the others are made. */
+export const firstAttempts = 2;
+
+/** The cost of all attempts by that of the first; none of a script. */
+export function firstLine({ attempts, usage, cost }: AgentRecord<object>, all: number): string | undefined {
+  const { requests, promptTokens, completionTokens } = usage;
+  if (promptTokens + completionTokens === 0) return undefined;
+  const of = (total: number) => count((total / attempts) * all);
+  const money =
+    cost === undefined ? "; --prices says the money" : `, ${((cost.total / attempts) * all).toFixed(2)} ${cost.currency}`;
+  return `By its first ${plural(attempts, "attempt")}, all ${count(all)} take about ${of(requests)} calls, ${of(promptTokens)} prompt and ${of(completionTokens)} completion tokens${money}`;
+}
+
+/** The share of a machine's peak that passes reach: SmolLM2-135M's adapters on two cores (docs/performance.md). */
+const efficiency = 0.6;
+/** English and JSON. */
+const charactersPerToken = 4;
+
+/** Mean tokens of a conversation: those that the model says, and all but the first messages and tools, which episodes share. */
+function lengthsOf(demonstrations: string): { readonly said: number; readonly whole: number } {
+  const rows = demonstrations.split("\n").filter((line) => line !== "");
+  const lengths = rows.map((line) => {
+    const { messages } = JSON.parse(line) as { readonly messages: readonly { readonly role: string }[] };
+    const own = messages.filter(({ role }) => role !== "system");
+    const size = (some: readonly object[]) => JSON.stringify(some).length / charactersPerToken;
+    return { said: size(own.filter(({ role }) => role === "assistant")), whole: size(own) };
+  });
+  const mean = (of: (each: { said: number; whole: number }) => number) =>
+    lengths.reduce((sum, each) => sum + of(each), 0) / Math.max(1, lengths.length);
+  return { said: mean(({ said }) => said), whole: mean(({ whole }) => whole) };
+}
+
+function folderOf(config: TrainingConfig, onDownload: CodeOptions["onDownload"]): Promise<string> {
+  return modelFolder(config, onDownload, trainingUse(config));
+}

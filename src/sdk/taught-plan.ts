@@ -1,0 +1,152 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { z } from "zod";
+import type { SplitTasks } from "../agents/tasks.ts";
+import { optionsDoor } from "../core/door.ts";
+import { ConfigError } from "../core/errors.ts";
+import type { TaskRequest } from "../environments/define.ts";
+import { writeFileAtomic } from "../files/atomic.ts";
+import { runsFolder } from "../runs/layout.ts";
+import { readJson } from "../runs/read.ts";
+import type { Prices } from "../training/evaluation/cost.ts";
+import type { UserConfig } from "../training/user-config.ts";
+import { type AgentTeacher, askedTeacher } from "./scripted-teacher.ts";
+import { type AgentTraining, isProgram, tasksOf } from "./train-agent.ts";
+
+/** How demonstrations are recorded and learned, where a teacher is named. */
+export interface DemonstrationSettings {
+  /** Training tasks that the teacher plays; the others are for reinforcement. Default half of them, at most 100. */
+  readonly tasks?: number;
+  /** As in `recordAgent`. */
+  readonly keep?: string;
+  /** The teacher's attempts at each task. Default 1. */
+  readonly k?: number;
+  /** For a million tokens of the teacher. */
+  readonly prices?: Prices;
+  /** Steps on demonstrations. Default 40. */
+  readonly steps?: number;
+  /** Default 2000. */
+  readonly tokensPerStep?: number;
+  /** Default: that of the training. */
+  readonly learningRate?: number;
+}
+
+/** A training with a teacher. */
+export interface TaughtTraining<T extends TaskRequest = TaskRequest> extends AgentTraining<T> {
+  /**
+   * A strong model behind an endpoint, or a scripted expert. It plays a part of the training tasks, the model learns from the episodes that are kept,
+   * and is then trained by reinforcement on the others. The same call continues what was interrupted.
+   */
+  readonly teacher?: AgentTeacher;
+  readonly demonstrations?: DemonstrationSettings;
+}
+
+const refuseUnknown = optionsDoor<DemonstrationSettings>("demonstrations", {
+  ...{ tasks: true, keep: true, k: true, prices: true, steps: true, tokensPerStep: true, learningRate: true },
+});
+
+/** The settings of a training that are a run's. */
+export type RunSettings = Omit<UserConfig, "environment">;
+
+/** A training with a teacher: its tasks in three parts, and where its stages are kept. */
+export interface TaughtPlan<T extends TaskRequest> {
+  /** No prompt is in two of them. */
+  readonly tasks: { readonly demonstrations: readonly T[]; readonly reinforcement: readonly T[]; readonly test: readonly T[] };
+  readonly teacher: { readonly name: string; readonly isScript: boolean };
+  /** Absolute. The last run's folder is the result; the other two are beside it. */
+  readonly folders: { readonly demonstrations: string; readonly supervised: string; readonly reinforced: string };
+  readonly file: string;
+}
+
+/** The fewest tasks of each part: with fewer, nothing that is learned or measured means anything. */
+const fewest = { train: 4, test: 2 };
+/** More demonstrations are seldom worth a strong model's money. */
+const mostDemonstrations = 100;
+
+/**
+ * Plans a training with a teacher. The same arguments give the same folders, so that a call that is repeated continues.
+ * @throws ConfigError for too few tasks, a part of them that is measured and trained, a teacher that is none, and a folder of another plan
+ */
+export async function planTaught<T extends TaskRequest>(
+  { agent, reward, tasks, teacher, demonstrations = {}, name = "agent" }: TaughtTraining<T> & { readonly teacher: AgentTeacher },
+  { out, ...settings }: RunSettings,
+): Promise<TaughtPlan<T>> {
+  refuseUnknown({ ...demonstrations });
+  const parts = partsOf(tasksOf(tasks), demonstrations.tasks);
+  const asked = await askedTeacher(teacher);
+  const record = {
+    agent: nameOf(agent as AgentTraining["agent"]),
+    reward: digest(String(reward)),
+    tasks: digest(parts),
+    teacher: asked.identity,
+    demonstrations: JSON.stringify(demonstrations),
+    settings: JSON.stringify(settings),
+  };
+  const reinforced = resolve(out ?? join(runsFolder, `${name}-${digest(record).slice(0, 8)}`));
+  const folders = { demonstrations: `${reinforced}-demonstrations`, supervised: `${reinforced}-sft`, reinforced };
+  const plan = join(folders.demonstrations, "plan.json");
+  if (existsSync(plan)) requireSame(plan, record, reinforced);
+  else if (existsSync(reinforced) || existsSync(folders.supervised))
+    throw new ConfigError("out", reinforced, { expected: "a new folder, or one that the same command began" });
+  else {
+    mkdirSync(folders.demonstrations, { recursive: true });
+    writeFileAtomic(plan, `${JSON.stringify({ schema: 1, ...record }, null, 2)}\n`);
+  }
+  return {
+    tasks: parts,
+    teacher: { name: asked.name, isScript: typeof teacher !== "object" },
+    folders,
+    file: join(folders.demonstrations, "demonstrations.jsonl"),
+  };
+}
+
+function nameOf(agent: AgentTraining["agent"]): string {
+  if (typeof agent === "string") return agent;
+  if (isProgram(agent)) return agent.command.join(" ");
+  return typeof agent === "function" ? digest(String(agent)) : "an object";
+}
+
+const text = z.string();
+const planSchema = z.strictObject({
+  schema: z.literal(1),
+  ...{ agent: text, reward: text, tasks: text, teacher: text, demonstrations: text, settings: text },
+});
+
+function requireSame(plan: string, wanted: Omit<z.output<typeof planSchema>, "schema">, out: string): void {
+  const found = readJson(plan, planSchema);
+  for (const field of Object.keys(wanted) as (keyof typeof wanted)[])
+    if (found[field] !== wanted[field])
+      throw new ConfigError(`the ${field} of this training`, wanted[field], {
+        expected: `${found[field]}, with which ${out} began`,
+        hint: "A training continues under its own settings: give another --out for others.",
+      });
+}
+
+/** @throws ConfigError for too few tasks, and for tasks that are trained and measured */
+function partsOf<T extends TaskRequest>({ train, test }: SplitTasks<T>, wanted?: number): TaughtPlan<T>["tasks"] {
+  const both = test.find(({ prompt }) => train.some((task) => task.prompt === prompt));
+  const enough = `at least ${2 * fewest.train} training tasks and ${fewest.test} others that measure`;
+  const hint = "A list of ten or more is split by itself.";
+  if (train.length < 2 * fewest.train || test.length < fewest.test)
+    throw new ConfigError("tasks", `${train.length} to train and ${test.length} to measure`, { expected: enough, hint });
+  if (both !== undefined)
+    throw new ConfigError("tasks", both.prompt, { expected: "a prompt that is trained or measured, and not both", hint });
+  const most = train.length - fewest.train;
+  const count = wanted ?? Math.min(mostDemonstrations, Math.floor(train.length / 2));
+  if (!Number.isInteger(count) || count < fewest.train || count > most)
+    throw new ConfigError("demonstrations.tasks", count, { expected: `a whole number from ${fewest.train} to ${most} here` });
+  // By the prompts' digests, so that neither part is the head of a sorted file; equal prompts stay together.
+  const ranked = train.map(({ prompt }) => prompt).sort((a, b) => (digest(a) < digest(b) ? -1 : 1));
+  const shown = new Set(ranked.slice(0, count));
+  const [demonstrations, reinforcement] = [true, false].map((isShown) =>
+    train.filter((task) => shown.has(task.prompt) === isShown),
+  );
+  return { demonstrations: demonstrations ?? [], reinforcement: reinforcement ?? [], test };
+}
+
+function digest(value: unknown): string {
+  return createHash("sha256")
+    .update(typeof value === "string" ? value : JSON.stringify(value))
+    .digest("hex");
+}
