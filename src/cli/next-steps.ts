@@ -6,7 +6,7 @@ import type { Report } from "./report.ts";
 import { optionName, type SettingValues, trainFlags } from "./settings.ts";
 import type { TrainFlags } from "./train-flags.ts";
 
-/** What decides the next steps of a run. */
+/** The state of a run that decides its next steps. */
 export interface RunState {
   readonly plan: Pick<RunPlan, "environment" | "folder" | "config">;
   readonly summary: Pick<Summary, "after">;

@@ -12,7 +12,7 @@ export interface Report {
   readonly summary: Summary;
   /** Evaluations at the start and at the end, the main split first. */
   readonly evaluations: readonly EvaluatedSplit[];
-  /** What was measured at more moments than these two, instead of them. */
+  /** Lines about more moments than these two, instead of theirs. */
   readonly comparison?: readonly string[];
   /** A trajectory of the evaluation at the end. */
   readonly solved: Trajectory | undefined;

@@ -13,7 +13,7 @@ export interface TrainFlags extends SettingValues {
   readonly agent?: readonly string[];
   readonly tasks?: string;
   readonly reward?: string;
-  /** Of `train-agent`: who demonstrates, and how that is learned. */
+  /** The teacher of `train-agent`; the other four say how its demonstrations are made and learned. */
   readonly teacher?: string;
   readonly demonstrations?: string;
   readonly keep?: string;

@@ -20,7 +20,7 @@ interface Runs {
   readonly reinforcement: TrainingConfig;
 }
 
-/** What a training with a teacher will do, and what it takes, for people. */
+/** The stages of a training with a teacher and what they take, for people. */
 export interface Costs {
   readonly lines: readonly string[];
   /** The time, from the conversations that were recorded: their lengths are then known. */

@@ -20,7 +20,7 @@ import { showDownload } from "../download.ts";
 import { dryRunLines } from "../dry-run.ts";
 import { nextSteps, type RunState, trainingCommand } from "../next-steps.ts";
 import { type EvaluatedChange, type EvaluatedSplit, type Report, reportLines } from "../report.ts";
-import { type SettingValues, settingsOf, trainFlags } from "../settings.ts";
+import { settingsOf, trainFlags } from "../settings.ts";
 import type { TrainFlags } from "../train-flags.ts";
 
 /** @returns the exit code */
