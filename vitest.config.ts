@@ -1,7 +1,7 @@
 import { defineConfig } from "vitest/config";
 import { softwareVulkan } from "./test/software-vulkan.ts";
 
-const named = (ending: string) => `{src,extensions,research,test,bench,studies}/**/*${ending}`;
+const named = (ending: string) => `{src,extensions,research,test}/**/*${ending}`;
 const common = { pool: "forks" as const, env: softwareVulkan() };
 
 /** Where a test belongs: CONTRIBUTING.md. */

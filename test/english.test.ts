@@ -125,7 +125,7 @@ test("comments, docstrings and texts in the code use no word of the list", () =>
 });
 
 test("titles of tests use no word of the list", () => {
-  const tests = ["src", "extensions", "test", "studies"].flatMap((folder) => filesBelow(folder, (name) => /\.ts$/.test(name)));
+  const tests = ["src", "extensions", "test", "research"].flatMap((folder) => filesBelow(folder, (name) => /\.ts$/.test(name)));
   expect(unwantedIn(tests, titles)).toEqual([]);
 });
 

@@ -6,7 +6,18 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 const { name, bin } = JSON.parse(readFileSync(`${root}/package.json`, "utf8")) as { name: string; bin: Record<string, string> };
 
 /** All that is shipped or printed, as text. */
-const places = ["docs", "src", "extensions", "entries", "skills", "templates", "examples", "recipes", "scripts", "dashboard/src"];
+const places = [
+  "docs",
+  "src",
+  "extensions",
+  "entries",
+  "skills",
+  "templates",
+  "examples",
+  "research/recipes",
+  "scripts",
+  "dashboard/src",
+];
 const files = [
   ...places.flatMap((place) =>
     readdirSync(`${root}/${place}`, { recursive: true, encoding: "utf8" }).map((file) => `${place}/${file}`),

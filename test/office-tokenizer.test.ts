@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { office } from "../recipes/office.ts";
-import { trainTokenizer } from "../recipes/tokenizer.ts";
+import { office } from "../research/recipes/office.ts";
+import { trainTokenizer } from "../research/recipes/tokenizer.ts";
 import { hermes } from "../src/actions/formats/hermes.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { makeTokenizer } from "../src/chat/tokenizer.ts";

@@ -10,7 +10,7 @@ import { resolveConfig } from "../src/training/config.ts";
 import { loadConfigFile, loadConfigNotes } from "../src/training/config-file.ts";
 import type { TrainingConfig } from "../src/training/settings.ts";
 
-const folder = fileURLToPath(new URL("../recipes/papers/", import.meta.url));
+const folder = fileURLToPath(new URL("../research/recipes/papers/", import.meta.url));
 const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));
 
 test("SeeUPO's ten set-ups on each world and ARPO's five are there", () => {

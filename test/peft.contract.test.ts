@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
-import { findPython } from "../bench/python.ts";
+import { findPython } from "../research/bench/python.ts";
 import { createLocalEngine } from "../src/engines/local/engine.ts";
 import { loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 

@@ -6,7 +6,7 @@ import { expect, test, vi } from "vitest";
 import { root } from "./house.ts";
 
 const own = relative(root, import.meta.filename);
-const files = ["src", "extensions", "research", "test", "bench", "studies"].flatMap((folder) => {
+const files = ["src", "extensions", "research", "test"].flatMap((folder) => {
   try {
     const paths = readdirSync(join(root, folder), { recursive: true, encoding: "utf8" });
     return paths.filter((path) => path.endsWith(".ts")).map((path) => `${folder}/${path.replaceAll("\\", "/")}`);

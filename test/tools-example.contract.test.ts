@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { office } from "../recipes/office.ts";
-import { trainTokenizer } from "../recipes/tokenizer.ts";
+import { office } from "../research/recipes/office.ts";
+import { trainTokenizer } from "../research/recipes/tokenizer.ts";
 import { readMetrics } from "../src/runs/read.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 

@@ -45,7 +45,7 @@ describe.skipIf(checkout === "")(
   "the published scorers (skipped without RETROGRADE_ARPO_CHECKOUT, a copy of github.com/dongguanting/ARPO)",
   () => {
     test("random responses and answers, right and damaged, have the same rewards, metrics and predictions", () => {
-      const program = join(import.meta.dirname, "../../bench/peers/arpo_scorers.py");
+      const program = join(import.meta.dirname, "../../research/bench/peers/arpo_scorers.py");
       const seed = process.env.RETROGRADE_ARPO_SEED ?? "1";
       const printed = execFileSync("python3", [program, checkout, seed, "1000"], { encoding: "utf8", maxBuffer: 2 ** 28 });
       const cases = printed

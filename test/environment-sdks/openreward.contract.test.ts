@@ -76,32 +76,44 @@ withPackage(
   },
 );
 
-withPackage("openreward", "recipes/textcraft.ts writes the golds as conversations that look before they craft", async () => {
-  const data = await folderOf("openreward", "platoon_textcraft");
-  const port = await serve("openreward", (at) => [script("openreward_worlds.py"), "textcraft", String(at)]);
-  const folder = mkdtempSync(join(tmpdir(), "golds-"));
-  try {
-    const out = join(folder, "golds.jsonl");
-    const recipe = join(import.meta.dirname, "../../recipes/textcraft.ts");
-    const jiti = join(import.meta.dirname, "../../node_modules/.bin/jiti");
-    await promisify(execFile)(jiti, [recipe, `ors:http://127.0.0.1:${port}`, join(data, "data/textcraft_train.jsonl"), out, "3"]);
-    const golds = linesOf<{ messages: { role: string; content: string; tool_calls?: { function: { name: string } }[] }[] }>(out);
-    expect(golds).toHaveLength(3);
-    for (const { messages } of golds) {
-      const results = messages.filter(({ role }) => role === "tool").map(({ content }) => content);
-      const calls = messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.function.name);
-      expect(calls[0]).toBe("view_inventory");
-      // Each item that is crafted was looked up, and no craft was refused.
-      for (const [i, name] of calls.entries()) {
-        const item = /^Successfully crafted \d+ (\w+)\(s\)$/.exec(results[i])?.[1];
-        if (name === "craft") expect(results.slice(0, i).join("")).toContain(`{"item": "${item}", "can_craft": true`);
+withPackage(
+  "openreward",
+  "research/recipes/textcraft.ts writes the golds as conversations that look before they craft",
+  async () => {
+    const data = await folderOf("openreward", "platoon_textcraft");
+    const port = await serve("openreward", (at) => [script("openreward_worlds.py"), "textcraft", String(at)]);
+    const folder = mkdtempSync(join(tmpdir(), "golds-"));
+    try {
+      const out = join(folder, "golds.jsonl");
+      const recipe = join(import.meta.dirname, "../../research/recipes/textcraft.ts");
+      const jiti = join(import.meta.dirname, "../../node_modules/.bin/jiti");
+      await promisify(execFile)(jiti, [
+        recipe,
+        `ors:http://127.0.0.1:${port}`,
+        join(data, "data/textcraft_train.jsonl"),
+        out,
+        "3",
+      ]);
+      const golds = linesOf<{ messages: { role: string; content: string; tool_calls?: { function: { name: string } }[] }[] }>(
+        out,
+      );
+      expect(golds).toHaveLength(3);
+      for (const { messages } of golds) {
+        const results = messages.filter(({ role }) => role === "tool").map(({ content }) => content);
+        const calls = messages.flatMap((message) => message.tool_calls ?? []).map((call) => call.function.name);
+        expect(calls[0]).toBe("view_inventory");
+        // Each item that is crafted was looked up, and no craft was refused.
+        for (const [i, name] of calls.entries()) {
+          const item = /^Successfully crafted \d+ (\w+)\(s\)$/.exec(results[i])?.[1];
+          if (name === "craft") expect(results.slice(0, i).join("")).toContain(`{"item": "${item}", "can_craft": true`);
+        }
+        expect(messages.at(-1)).toEqual({ role: "assistant", content: "Crafted." });
       }
-      expect(messages.at(-1)).toEqual({ role: "assistant", content: "Crafted." });
+    } finally {
+      rmSync(folder, { recursive: true });
     }
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
-});
+  },
+);
 
 withPackage(
   "openreward",

@@ -15,7 +15,8 @@ import { opened, serve, share, withPackage } from "./packages.ts";
 import { played } from "./played.ts";
 
 const root = join(import.meta.dirname, "../..");
-const serveGame = (game: string) => serve("openenv", (port) => [join(root, "recipes/textarena-server.py"), game, String(port)]);
+const serveGame = (game: string) =>
+  serve("openenv", (port) => [join(root, "research/recipes/textarena-server.py"), game, String(port)]);
 
 /** Plays guesses until the game ends. @returns its hints, and its reward */
 async function play(environment: Environment, index: number, guess: (hints: readonly string[]) => number) {
@@ -76,14 +77,14 @@ withPackage(
 
 withPackage(
   "openenv",
-  "recipes/textarena.ts plays Secretary: its best policy wins more, and its random conversations do not look",
+  "research/recipes/textarena.ts plays Secretary: its best policy wins more, and its random conversations do not look",
   async () => {
     const port = await serveGame("Secretary-v0-raw");
     const folder = mkdtempSync(join(tmpdir(), "games-"));
     try {
       const out = join(folder, "random.jsonl");
       const run = async (policy: string) => {
-        const args = [join(root, "recipes/textarena.ts"), `openenv:ws://127.0.0.1:${port}`, policy, "test", "60", out];
+        const args = [join(root, "research/recipes/textarena.ts"), `openenv:ws://127.0.0.1:${port}`, policy, "test", "60", out];
         const { stdout } = await promisify(execFile)(join(root, "node_modules/.bin/jiti"), args);
         return { won: Number(/^won (\d+\.\d) %/.exec(stdout)?.[1]), games: linesOf<{ messages: Message[] }>(out) };
       };

@@ -153,11 +153,14 @@ function start(id: string, { file, folder, keep }: Work, signal: AbortSignal): P
   });
 }
 
-/** A study by its name in `studies/`, or by its file. */
+/** Where a study is found by its name: those beside one's own runs, and those of this repository. */
+const places = ["studies", "research/studies"];
+
+/** A study by its name or by its file. */
 function fileOf(name: string): { readonly file: string; readonly id: string } {
   const candidates = /\.[cm]?[jt]s$/.test(name)
     ? [name]
-    : ["ts", "mts", "js", "mjs"].map((end) => join("studies", `${name}.${end}`));
+    : places.flatMap((place) => ["ts", "mts", "js", "mjs"].map((end) => join(place, `${name}.${end}`)));
   const file = candidates.find((path) => existsSync(path));
   if (file === undefined)
     throw new ConfigError("study", name, {

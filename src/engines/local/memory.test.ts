@@ -28,7 +28,7 @@ test("parameters are counted as the checkpoint has them", () => {
 });
 
 /**
- * Peaks of processes in GiB, each by `npx jiti bench/memory.ts` with these arguments and contexts as long as trajectories; 1 thread, Node 20 on Linux.
+ * Peaks of processes in GiB, each by `npx jiti research/bench/memory.ts` with these arguments and contexts as long as trajectories; 1 thread, Node 20 on Linux.
  * What the parts are was read off the first three; the others were not used for that.
  */
 const measured: readonly (readonly [string, ModelConfig, Partial<MemoryUse>, number])[] = [

@@ -1,0 +1,26 @@
+import { join } from "node:path";
+import { createLocalEngine, type LocalEngine } from "../../../src/engines/local/engine.ts";
+import { isGpu } from "../../../src/engines/local/machine/device.ts";
+import { passBytesOn } from "../../../src/engines/local/machine/gpu-memory.ts";
+import { availableMemory } from "../../../src/engines/local/machine/memory-available.ts";
+import type { MemoryUse } from "../../../src/engines/local/memory.ts";
+import { planMemory } from "../../../src/engines/local/memory-plan.ts";
+import { readModelConfig } from "../../../src/engines/local/model/model-folder.ts";
+import type { LocalEngineOptions } from "../../../src/engines/local/options.ts";
+import { chosenDevice } from "../device.ts";
+
+/** An engine that is planned as a run's is, from the memory that is free. */
+export async function plannedEngine(
+  options: Pick<LocalEngineOptions, "model" | "threads" | "lora">,
+  use: Pick<MemoryUse, "training" | "length" | "concurrency" | "trajectories">,
+): Promise<LocalEngine> {
+  const config = await readModelConfig(join(options.model, "config.json"));
+  const { lora } = options;
+  const provider = chosenDevice();
+  const planned = { ...use, lora };
+  const { passBytes, restBytes, weightsAsInputs } = planMemory(config, planned, { available: availableMemory() });
+  return createLocalEngine({
+    ...{ ...options, provider, restBytes, passBytes: passBytesOn(provider, passBytes) },
+    sampling: { weightsAsInputs: isGpu(provider) ? undefined : weightsAsInputs },
+  });
+}

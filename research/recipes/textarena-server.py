@@ -1,0 +1,51 @@
+"""
+Serves a single-player game of the package `textarena` over OpenEnv (research/notes/textarena.md):
+
+    python research/recipes/textarena-server.py GuessTheNumber-v0-raw 8000
+
+The variants `-raw` answer with what is new, and leave the history to the conversation.
+"""
+
+import sys
+from threading import Lock
+
+import textarena
+import uvicorn
+from openenv.core.env_server.http_server import create_fastapi_app
+from openenv.core.env_server.interfaces import Environment
+from openenv.core.env_server.types import Action, Observation, State
+
+name, port = sys.argv[1], int(sys.argv[2])
+drawing = Lock()  # games draw from Python's global generator, and each session has a thread
+
+
+class Move(Action):
+    message: str
+
+
+class Screen(Observation):
+    text: str
+
+
+class Game(Environment):
+    SUPPORTS_CONCURRENT_SESSIONS = True
+    state = State()
+
+    def reset(self, seed=None, **_):
+        self.game = textarena.make(name)
+        with drawing:
+            self.game.reset(num_players=1, seed=seed)
+        return self.screen(False)
+
+    def step(self, action, **_):
+        done, _ = self.game.step(action.message)
+        return self.screen(done)
+
+    def screen(self, done):
+        _, news = self.game.get_observation()
+        text = "\n".join(message for sender, message, _ in news if sender == textarena.GAME_ID)
+        return Screen(text=text, done=done, reward=self.game.close()[0][0] if done else None)
+
+
+app = create_fastapi_app(Game, Move, Screen, max_concurrent_envs=256)
+uvicorn.run(app, host="127.0.0.1", port=port, log_level="warning")
