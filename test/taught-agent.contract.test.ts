@@ -42,7 +42,7 @@ const train = (out: string, ...more: string[]) =>
     "--reward",
     files.reward,
     "--model",
-    "bundled:office-classic",
+    "bundled:office",
     "--out",
     out,
     ...small,
@@ -85,7 +85,7 @@ test("one command records, teaches and reinforces on tasks of their own, and the
   expect(third.out).not.toContain("Training ");
   const other = await train(out, "--teacher", files.expert, "--demonstrations", "4");
   expect(other.error).toContain("the tasks of this training is");
-}, 120_000);
+});
 
 test("from code the same; what cannot be taught is refused before a model is loaded", async () => {
   const given = {
@@ -93,7 +93,7 @@ test("from code the same; what cannot be taught is refused before a model is loa
       agent: files.agent,
       reward: ({ answer, task }: { answer: unknown; task: { book: string } }) => Number(answer === task.book),
     },
-    ...{ tasks, model: "bundled:office-classic", teacher: files.expert, engine: { threads: 1 } },
+    ...{ tasks, model: "bundled:office", teacher: files.expert, engine: { threads: 1 } },
   } as const;
   const out = (name: string) => join(folder, name);
   await expect(trainAgent({ ...given, tasks: tasks.slice(0, 7), out: out("few") })).rejects.toThrow(/at least 8 training tasks/);
@@ -112,4 +112,4 @@ test("from code the same; what cannot be taught is refused before a model is loa
   await expect(trainAgent({ ...given, model: join(folder, "no-model"), out: out("model") })).rejects.toThrow("no-model");
   for (const name of ["few", "both", "wrong", "failing", "none", "all", "model"])
     for (const stage of ["", "-sft"]) expect(existsSync(`${out(name)}${stage}`)).toBe(false);
-}, 120_000);
+});
