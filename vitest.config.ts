@@ -23,9 +23,9 @@ export default defineConfig({
       },
       // No limit of real time that a busy machine could break: these end tests that hang.
       {
-        test: { ...common, name: "contract", include: [named(".contract.test.ts")], testTimeout: 300_000, hookTimeout: 300_000 },
+        test: { ...common, name: "contract", include: [named(".contract.test.ts")], testTimeout: 600_000, hookTimeout: 600_000 },
       },
-      { test: { ...common, name: "slow", include: [named(".slow.test.ts")], testTimeout: 900_000, hookTimeout: 900_000 } },
+      { test: { ...common, name: "slow", include: [named(".slow.test.ts")], testTimeout: 1_800_000, hookTimeout: 1_800_000 } },
     ],
   },
 });

@@ -74,7 +74,7 @@ describe.skipIf(sdks === undefined)("clients of published packages (RETROGRADE_A
     "worker thread",
     "a client that keeps the first episode's key",
   ];
-  test.each(Object.entries(shared))("%s: no episode that counts has another's turn", { timeout: 20_000 }, async (name, ask) => {
+  test.each(Object.entries(shared))("%s: no episode that counts has another's turn", async (name, ask) => {
     const results = await played(ask);
     for (const { prompt, error, asked } of results.filter((each) => each.error === undefined)) {
       expect(error).toBeUndefined();

@@ -65,7 +65,7 @@ beforeAll(async () => {
   const tasks = await Promise.all([0, 1].map((index) => environment.task("train", index)));
   const options = { name: "step-1", seed: 1, groupSize: 3, concurrency: 2, maxTurns: 8, maxTokens: 6, episodeTimeoutMs: 60_000 };
   groups = await rolloutGroups(engine, chat, environment, tasks, options);
-}, 120_000);
+});
 afterAll(async () => {
   await environment.close?.();
   await engine.dispose();

@@ -100,7 +100,7 @@ test("a call in the context, or with the key, of an ended episode is refused; wh
   let answer: Promise<string> | undefined;
   const worker = setInterval(() => {
     answer ??= ask("a job without a name");
-  }, 1);
+  });
   const waits = async () => {
     while (answer === undefined) await new Promise((go) => setTimeout(go, 1));
     return answer;

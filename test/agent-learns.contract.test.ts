@@ -111,12 +111,12 @@ async function learns(agent: AgentTraining["agent"], steps: number, out: string)
   return readMetrics(join(folder, out)).map(({ metrics }) => Number(metrics.reward));
 }
 
-test("an agent of the AI SDK that streams learns whom to write to", { timeout: 300_000 }, async () => {
+test("an agent of the AI SDK that streams learns whom to write to", async () => {
   const rewards = await learns(streaming, 2, "streaming");
   expect(rewards.at(-1), rewards.join()).toBeGreaterThan((rewards[0] ?? 1) + 0.2);
 });
 
-test.skipIf(!hasPython())("a program in Python learns it too", { timeout: 300_000 }, async () => {
+test.skipIf(!hasPython())("a program in Python learns it too", async () => {
   const rewards = await learns({ command: ["python3", python] }, 5, "python");
   expect(rewards.at(-1), rewards.join()).toBeGreaterThan((rewards[0] ?? 1) + 0.1);
 });

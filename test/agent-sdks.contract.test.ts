@@ -97,7 +97,7 @@ const files = readdirSync(examples).filter((name) => /\.(?:ts|py)$/.test(name));
 
 describe.skipIf(sdks === undefined)("the agents of examples/agents", () => {
   beforeAll(() => copyFileSync(join(examples, "calendar-server.mjs"), join(sdks ?? "", "calendar-server.mjs")));
-  test.each(files)("%s", { timeout: 60_000 }, async (name) => {
+  test.each(files)("%s", async (name) => {
     const file = join(sdks ?? "", `example-${name}`);
     copyFileSync(join(examples, name), file);
     const code = readFileSync(file, "utf8");
@@ -161,7 +161,7 @@ describe.skipIf(sdks === undefined)("agents of published packages (RETROGRADE_AG
     const has = await open();
     const done = new Set<string>();
     passed.set(name, done);
-    test.each(Object.keys(has))("%s", { timeout: 60_000 }, async (feature) => {
+    test.each(Object.keys(has))("%s", async (feature) => {
       speaking = feature === "deltas" ? slow : quick;
       const titles: string[] = [];
       const find = (title: string) => {

@@ -42,7 +42,7 @@ beforeAll(async () => {
   settings.root = makeWorlds();
   world.environment = appworldEnvironment(settings);
   await world.environment.open?.();
-}, 300_000);
+});
 afterAll(() => world.environment.close?.(), 30_000);
 
 const call = async (episode: Episode, code: string) => {
@@ -132,7 +132,7 @@ test.skipIf(!found)(
     const pid = await new Promise<number>((resolve) => parent.stdout.once("data", (text) => resolve(Number(text))));
     expect(isRunning(pid)).toBe(true);
     parent.kill("SIGKILL");
-    await vi.waitFor(() => expect(isRunning(pid)).toBe(false), 30_000);
+    await vi.waitFor(() => expect(isRunning(pid)).toBe(false), 60_000);
   },
   60_000,
 );

@@ -32,8 +32,6 @@ const files = {
     console.log((await createPython({ interpreters: 1, allowUnwalled: true }).run("6 * 7")).output);`,
 };
 
-const limit = { timeout: 300_000 };
-
 const run = (command: string, ...args: readonly string[]) => execFileSync(command, args, { cwd: folder, encoding: "utf8" });
 
 /** Trains the agent for a step. @returns all of it that does not depend on clocks, and what it ran in */
@@ -63,7 +61,7 @@ describe.skipIf(programs === undefined)(`Bun and Deno${without}`, () => {
     ["Deno", join(programs ?? "", "deno"), "run", "-A"],
   ];
 
-  test("train an agent of a TypeScript project to the weights that Node gives the same seed", limit, () => {
+  test("train an agent of a TypeScript project to the weights that Node gives the same seed", () => {
     const { runtime, ...inNode } = trained("node", process.execPath);
     expect(runtime).toBe(process.version);
     expect(inNode.learned).toBe(true);
@@ -71,7 +69,7 @@ describe.skipIf(programs === undefined)(`Bun and Deno${without}`, () => {
       expect(trained(name, program, ...args)).toEqual({ runtime: expect.stringMatching(`^${name} \\d`), ...inNode });
   });
 
-  test.each(commands)("%s runs the Python tool in Node", limit, (_, program, ...args) => {
+  test.each(commands)("%s runs the Python tool in Node", (_, program, ...args) => {
     expect(run(program, ...args, "python.ts")).toContain("42");
   });
 });

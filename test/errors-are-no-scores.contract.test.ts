@@ -187,7 +187,7 @@ test("awaited", async () => { await expect(expect(late("wrong")).toSucceed(tasks
   expect(stdout).toMatch(/3 failed.*2 passed/);
   expect(stdout).not.toContain("Unhandled");
   expect(code).toBe(1);
-}, 120_000);
+});
 
 test("in a run's episodes an agent's own error is another end than a server's and the reward's", async () => {
   const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../models/office")));

@@ -125,4 +125,4 @@ const [agent, reward] = [async (prompt: string) => prompt, ({ answer }) => Numbe
   const { stdout } = await promisify(execFile)(process.execPath, [vitest, "run", "--globals", "--root", folder], { cwd: folder });
   rmSync(folder, { recursive: true });
   expect(stdout).toMatch(/1 passed/);
-}, 120_000);
+});

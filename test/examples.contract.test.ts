@@ -14,7 +14,7 @@ const example = join(import.meta.dirname, "../examples/own-environment.ts");
 const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register.mjs");
 const run = promisify(execFile);
 
-test("the example of an own environment trains a model from code, in under 20 lines", { timeout: 300_000 }, async () => {
+test("the example of an own environment trains a model from code, in under 20 lines", async () => {
   const code = readFileSync(example, "utf8").replace(/^\/\*\*.*?\*\//s, "");
   expect(code.split("\n").filter((line) => line.trim() !== "").length).toBeLessThan(20);
 

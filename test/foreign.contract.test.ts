@@ -10,7 +10,6 @@ import { writeTinyModel } from "./tiny-model.ts";
 
 const root = mkdtempSync(join(tmpdir(), "retrograde-foreign-"));
 const model = join(root, "model");
-const patience = { timeout: 120_000 };
 const retrograde = compiledProgram();
 
 beforeAll(() => writeTinyModel(model));
@@ -27,14 +26,14 @@ async function run(fault: string): Promise<{ output: string; ended: number | str
   return { output, ended, folder };
 }
 
-test("a rejected promise that nobody awaits is a warning with the name, and the run continues to its end", patience, async () => {
+test("a rejected promise that nobody awaits is a warning with the name, and the run continues to its end", async () => {
   const { output, folder } = await run("reject");
   expect(output).toContain("A promise of reply() of the environment was rejected and nobody waited for it: nobody waits for me.");
   expect(readMetrics(folder)).toHaveLength(4);
   expect(readMessages(folder).map(({ level }) => level)).toContain("warning");
 });
 
-test("an exception in a timer ends the run with the name, after a checkpoint of the finished steps", patience, async () => {
+test("an exception in a timer ends the run with the name, after a checkpoint of the finished steps", async () => {
   const { output, ended, folder } = await run("throw");
   expect(output).toMatch(
     /ToolError: reply\(\) of the environment is "ended by an exception that nobody could catch \(thrown in a timer\)"/,
@@ -43,14 +42,14 @@ test("an exception in a timer ends the run with the name, after a checkpoint of 
   expect(checkpointSteps(folder)).toEqual([1, 2]);
 });
 
-test("an endless loop after an await is ended by the watchdog, which names the code", patience, async () => {
+test("an endless loop after an await is ended by the watchdog, which names the code", async () => {
   const { output, ended, folder } = await run("loop");
   expect(ended).toBe("SIGKILL");
   expect(output).toContain("reply() of the environment has not let the program continue for 2 s (rollout.episodeTimeoutMs)");
   expect(readMessages(folder).at(-1)?.message).toContain("--resume");
 });
 
-test("a task that never comes is an error after rollout.episodeTimeoutMs, and finished steps are kept", patience, async () => {
+test("a task that never comes is an error after rollout.episodeTimeoutMs, and finished steps are kept", async () => {
   const { output, folder } = await run("never");
   expect(output).toMatch(/EnvError: the error of task \d+ of the train split of "letters" is no answer within 2000 ms/);
   expect(checkpointSteps(folder)).toEqual([1, 2]);
@@ -93,7 +92,7 @@ test.each([
   ["chat", "then start again"],
   ["doctor --play", "Mend the code, then start again."],
   ["env check --no-sampling", "Mend the code, then start again."],
-])("%s is ended by the watchdog where the environment loops without end", patience, async (name, advice) => {
+])("%s is ended by the watchdog where the environment loops without end", async (name, advice) => {
   const { output, ended } = await command("await 0; for (;;);", ...name.split(" "));
   expect(ended).toBe("SIGKILL");
   expect(output).toMatch(/start\(\) of .* has not let the program continue for 2 s \(rollout.episodeTimeoutMs\)/);
@@ -102,7 +101,6 @@ test.each([
 
 test.each(["eval", "chat", "doctor --play", "env check --no-sampling"])(
   "%s ends with the name of the code whose timer throws",
-  patience,
   async (name) => {
     const fault = 'setTimeout(() => { throw new Error("thrown in a timer"); }); await new Promise((go) => setTimeout(go, 50));';
     const { output, ended } = await command(fault, ...name.split(" "));

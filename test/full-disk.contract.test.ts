@@ -28,7 +28,6 @@ afterAll(() => {
 
 test.skipIf(!mounted)(
   "a disk that fills while training ends the run with that reason; with room again it continues to the same end",
-  { timeout: 120_000 },
   async () => {
     const [straight, full] = [join(root, "straight"), join(disk, "run")];
     await train(straight);

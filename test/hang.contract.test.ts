@@ -46,8 +46,6 @@ async function run(kind: string, limitMs: number, interrupt?: NodeJS.Signals): P
   return { output, code, folder, after: performance.now() - asked };
 }
 
-const patience = { timeout: 120_000 };
-
 /** A run that its limit of 1.5 s ends, in this process. @returns all that it says */
 async function limited(kind: Hanging): Promise<{ output: string; folder: string }> {
   const folder = join(root, kind);
@@ -56,7 +54,7 @@ async function limited(kind: Hanging): Promise<{ output: string; folder: string 
   return { output: [...said, end].join("\n"), folder };
 }
 
-test("a hung agent is ended by its limit, and its episode is a counted fault beside those of others", patience, async () => {
+test("a hung agent is ended by its limit, and its episode is a counted fault beside those of others", async () => {
   const { output, folder } = await limited("agent");
   expect(output).toContain("finished after 1 step");
   const trajectories = readTrajectories(folder, 1);
@@ -65,24 +63,20 @@ test("a hung agent is ended by its limit, and its episode is a counted fault bes
   expect(late[0]).toMatchObject({ reward: 0, error: expect.stringMatching(/play: no answer within 1500 ms/) });
 });
 
-test.each(["tool", "mcp"] as const)(
-  "a hung %s is ended by its limit, and the call is a counted failure",
-  patience,
-  async (kind) => {
-    const { output, folder } = await limited(kind);
-    expect(output).toContain("finished after 1 step");
-    const failures = readTrajectories(folder, 1).flatMap(({ turns }) => turns.flatMap(({ toolFailures = [] }) => toolFailures));
-    expect(failures.length).toBeGreaterThan(0);
-    for (const failure of failures) expect(failure.kind).toMatch(kind === "tool" ? "timeout" : /timeout|error/);
-  },
-);
+test.each(["tool", "mcp"] as const)("a hung %s is ended by its limit, and the call is a counted failure", async (kind) => {
+  const { output, folder } = await limited(kind);
+  expect(output).toContain("finished after 1 step");
+  const failures = readTrajectories(folder, 1).flatMap(({ turns }) => turns.flatMap(({ toolFailures = [] }) => toolFailures));
+  expect(failures.length).toBeGreaterThan(0);
+  for (const failure of failures) expect(failure.kind).toMatch(kind === "tool" ? "timeout" : /timeout|error/);
+});
 
-test("a hung remote environment is ended by its limit, with an error that names it", patience, async () => {
+test("a hung remote environment is ended by its limit, with an error that names it", async () => {
   const { output } = await limited("remote");
   expect(output.replace(/\s+/g, " ")).toMatch(/EnvError: .*in all 2 episodes of step 1 .*1500 ms/);
 });
 
-test("a hung reward is ended by its limit, and its groups are left out with a warning", patience, async () => {
+test("a hung reward is ended by its limit, and its groups are left out with a warning", async () => {
   const { output } = await limited("reward");
   expect(output.replace(/\s+/g, " ")).toMatch(
     /reward "stuck": group step-1\/0 is left out of the update: no answer within 1500 ms/,
@@ -90,12 +84,12 @@ test("a hung reward is ended by its limit, and its groups are left out with a wa
   expect(output).toMatch(/RewardError: .*given to no group of this step/);
 });
 
-test("a hung judge is ended by its limit, with an error that names it", patience, async () => {
+test("a hung judge is ended by its limit, with an error that names it", async () => {
   const { output } = await limited("judge");
   expect(output).toMatch(/RewardError: .*not given to group step-1\/0.*nothing within 1500 ms/);
 });
 
-test("one Ctrl-C ends train-agent's run of a hung program within three seconds, and the program with it", patience, async () => {
+test("one Ctrl-C ends train-agent's run of a hung program within three seconds, and the program with it", async () => {
   const { folder, after } = await run("program", 60_000, "SIGINT");
   expect(after).toBeLessThan(3_000);
   const lived = () => readFileSync(`${folder}.lives`).length;
@@ -106,7 +100,6 @@ test("one Ctrl-C ends train-agent's run of a hung program within three seconds, 
 
 test.each(["agent", "tool", "mcp", "reward", "judge", "remote"])(
   "one Ctrl-C ends a run with a hung %s within three seconds",
-  patience,
   async (kind) => {
     const { code, after } = await run(kind, 60_000, "SIGINT");
     expect(after).toBeLessThan(3_000);
@@ -114,12 +107,12 @@ test.each(["agent", "tool", "mcp", "reward", "judge", "remote"])(
   },
 );
 
-test("so does one SIGTERM", patience, async () => {
+test("so does one SIGTERM", async () => {
   const { after } = await run("agent", 60_000, "SIGTERM");
   expect(after).toBeLessThan(3_000);
 });
 
-test("process.exit in a tool is reported with its name, and the exit code is 1", patience, async () => {
+test("process.exit in a tool is reported with its name, and the exit code is 1", async () => {
   const { output, code, folder } = await run("exit", 1_500);
   expect(output).toMatch(/error: tool "stuck" ended the process by process\.exit\(0\)\..*--resume/);
   expect(code).toBe(1);

@@ -40,4 +40,4 @@ test("a run stays in one folder where its code changes the current one, and ends
   expect(readdirSync(elsewhere)).toEqual([]);
   expect(existsSync(join(folder, "runs/careless-grpo-1/summary.json"))).toBe(true);
   expect(existsSync(join(folder, "runs/careless-grpo-1/.lock"))).toBe(false);
-}, 120_000);
+});

@@ -29,7 +29,7 @@ let tarball: z.infer<typeof packSchema>[number];
 beforeAll(() => {
   run("node", ["scripts/setup.mjs"]);
   [tarball] = packSchema.parse(JSON.parse(run("npm", ["pack", "--dry-run", "--json", "--loglevel=error"])));
-}, 600_000);
+});
 
 test("the tarball holds the program, the default model and the pages, and none of the sources", () => {
   const paths = tarball.files.map(({ path }) => path);

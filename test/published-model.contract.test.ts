@@ -32,14 +32,14 @@ describe.each([
   const why = file === undefined ? ` (skipped: set ${variable}, as .ci/published prints it)` : "";
   const { ids, prompt, greedy, logprobs: expected } = golden(key);
 
-  test.skipIf(file === undefined)(`its ids are the reference's${why}`, { timeout: 120_000 }, async () => {
+  test.skipIf(file === undefined)(`its ids are the reference's${why}`, async () => {
     const tokenizer = loadTokenizer(await ggufFolder(file ?? "", cache));
     expect(texts.map((text) => tokenizer.encode(text))).toEqual(ids);
     expect(tokenizer.stopTokens[0]).toBe(end);
   });
 
   // Queries in another order move log-probs by whole nats.
-  test.skipIf(file === undefined)(`its log-probs and greedy text are those of ${by}${why}`, { timeout: 240_000 }, async () => {
+  test.skipIf(file === undefined)(`its log-probs and greedy text are those of ${by}${why}`, async () => {
     const engine = await createLocalEngine({ model: await ggufFolder(file ?? "", cache), threads: 1 });
     const row = [...prompt, ...greedy];
     const [logprobs] = await engine.logprobs([{ trajectory: "a", turn: 0, context: row.slice(0, 1), action: row.slice(1) }], {

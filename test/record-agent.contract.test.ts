@@ -161,7 +161,7 @@ test("a teacher's conversations are recorded, a second call continues, and the p
     if (before === undefined) delete process.env.OPENAI_API_KEY;
     else process.env.OPENAI_API_KEY = before;
   }
-}, 120_000);
+});
 
 const program = {
   command: [

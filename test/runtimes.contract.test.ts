@@ -85,21 +85,19 @@ beforeAll(async () => {
   const run = await train({ ...user, rollout, algorithm, optimizer: { learningRate: 1e-3 }, steps: 2, out: pathTo("run") });
   office = await played({ ...user, model: run.folder }, "evaluation");
   await exported(run.folder, ["gguf", "model.gguf", "F32"], ["hf", "hf", "float32"], ["onnx", "onnx"]);
-}, 300_000);
+});
 
 function ask({ questions }: Asked, command: string, ...args: readonly string[]): Answers {
-  const options = { input: questions, maxBuffer: 2 ** 26, timeout: 500_000 };
+  const options = { input: questions, maxBuffer: 2 ** 26, timeout: 570_000 };
   return answersSchema.parse(JSON.parse(execFileSync(command, args, options).toString().trim().split("\n").at(-1) ?? ""));
 }
 
-const limit = { timeout: 540_000 };
-test.skipIf(without !== "")(`node-llama-cpp answers from the GGUF file with equal ids and greedy text${without}`, limit, () => {
+test.skipIf(without !== "")(`node-llama-cpp answers from the GGUF file with equal ids and greedy text${without}`, () => {
   expect(ask(office, process.execPath, script("llama.mjs"), packages, pathTo("model.gguf"))).toEqual(office.expected);
 });
 
 test.skipIf(without !== "")(
   `transformers.js answers in Node from the ONNX folder with equal ids and greedy text${without}`,
-  limit,
   () => {
     expect(ask(office, process.execPath, script("transformers.mjs"), packages, pathTo("onnx"))).toEqual(office.expected);
   },
@@ -107,51 +105,46 @@ test.skipIf(without !== "")(
 
 test.skipIf(noPython !== "")(
   `transformers answers from the Hugging Face folder with equal ids and greedy text${noPython}`,
-  limit,
   () => {
     expect(ask(office, python ?? "", script("transformers.py"), pathTo("hf"))).toEqual(office.expected);
   },
 );
 
-test.skipIf(noBrowser !== "")(
-  `transformers.js answers in Chromium with equal ids and greedy text${noBrowser}`,
-  limit,
-  async () => {
-    const types: Readonly<Record<string, string>> = { mjs: "text/javascript", js: "text/javascript", wasm: "application/wasm" };
-    const roots: Readonly<Record<string, string>> = {
-      packages: join(packages, "node_modules"),
-      models: folder,
-      runtimes: script(""),
-    };
-    const server = createServer(({ url = "/" }, response) => {
-      const [, root, ...path] = url.split("/");
-      try {
-        const type = types[url.split(".").at(-1) ?? ""] ?? "application/octet-stream";
-        if (url === "/") response.setHeader("content-type", "text/html").end("<title>page</title>");
-        else response.setHeader("content-type", type).end(readFileSync(join(roots[root], ...path)));
-      } catch {
-        response.writeHead(404).end();
-      }
-    });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const browser = await launchBrowser();
+test.skipIf(noBrowser !== "")(`transformers.js answers in Chromium with equal ids and greedy text${noBrowser}`, async () => {
+  const types: Readonly<Record<string, string>> = { mjs: "text/javascript", js: "text/javascript", wasm: "application/wasm" };
+  const roots: Readonly<Record<string, string>> = {
+    packages: join(packages, "node_modules"),
+    models: folder,
+    runtimes: script(""),
+  };
+  const server = createServer(({ url = "/" }, response) => {
+    const [, root, ...path] = url.split("/");
     try {
-      const page = await browser.newPage();
-      await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-      const answers = await page.evaluate(`(async () => {
+      const type = types[url.split(".").at(-1) ?? ""] ?? "application/octet-stream";
+      if (url === "/") response.setHeader("content-type", "text/html").end("<title>page</title>");
+      else response.setHeader("content-type", type).end(readFileSync(join(roots[root], ...path)));
+    } catch {
+      response.writeHead(404).end();
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const browser = await launchBrowser();
+  try {
+    const page = await browser.newPage();
+    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    const answers = await page.evaluate(`(async () => {
       const library = await import("/packages/@huggingface/transformers/dist/transformers.min.js");
       const { answer } = await import("/runtimes/answer.mjs");
       Object.assign(library.env, { allowRemoteModels: false, allowLocalModels: true, localModelPath: "/models/", useBrowserCache: false });
       library.env.backends.onnx.wasm.wasmPaths = "/packages/onnxruntime-web/dist/";
       return answer(library, "onnx", ${office.questions});
     })()`);
-      expect(answers).toEqual(office.expected);
-    } finally {
-      await browser.close();
-      server.close();
-    }
-  },
-);
+    expect(answers).toEqual(office.expected);
+  } finally {
+    await browser.close();
+    server.close();
+  }
+});
 
 const smollm2 = process.env.RETROGRADE_SMOLLM2;
 const noSmollm2 = smollm2 === undefined ? " (skipped: set RETROGRADE_SMOLLM2, as .ci/published prints it)" : "";
@@ -170,14 +163,14 @@ describe.skipIf(smollm2 === undefined)(`SmolLM2-135M-Instruct${noSmollm2}`, () =
     adapted = await played({ ...user, model: run.folder }, "adapted-evaluation");
     await exported(user.model, ["gguf", "base.gguf", "F32"], ["hf", "base", "float32"]);
     await exported(run.folder, ["gguf", "adapted.gguf", "F32"], ["hf", "adapted", "float32"], ["peft", "adapter"]);
-  }, 540_000);
+  });
 
   test("the adapter changed what it says", () => {
     expect(adapted.expected.openings).toEqual(base.expected.openings);
     expect(adapted.expected.texts).not.toEqual(base.expected.texts);
   });
 
-  test.skipIf(without !== "")(`llama.cpp says the same, before training and with the adapter merged${without}`, limit, () => {
+  test.skipIf(without !== "")(`llama.cpp says the same, before training and with the adapter merged${without}`, () => {
     for (const [asked, file] of [
       [base, "base.gguf"],
       [adapted, "adapted.gguf"],
@@ -185,7 +178,7 @@ describe.skipIf(smollm2 === undefined)(`SmolLM2-135M-Instruct${noSmollm2}`, () =
       expect(ask(asked, process.execPath, script("llama.mjs"), packages, pathTo(file))).toEqual(asked.expected);
   });
 
-  test.skipIf(noPython !== "")(`transformers says the same, and PEFT with the adapter apart${noPython}`, limit, () => {
+  test.skipIf(noPython !== "")(`transformers says the same, and PEFT with the adapter apart${noPython}`, () => {
     for (const [asked, ...folders] of [
       [base, "base"],
       [adapted, "adapted"],

@@ -8,7 +8,7 @@ import { compiledProgram } from "./compiled.ts";
 const root = join(import.meta.dirname, "..");
 const run = promisify(execFile);
 
-test("skills/train-an-agent, followed word for word", { timeout: 600_000 }, async () => {
+test("skills/train-an-agent, followed word for word", async () => {
   const skill = readFileSync(join(root, "skills/train-an-agent/SKILL.md"), "utf8");
   // Inside of the project, so that the agent finds its packages.
   const cwd = mkdtempSync(join(root, "node_modules/.skill-"));

@@ -83,7 +83,7 @@ describe.skipIf(python === "")(`tinker-cookbook 0.6.1 through serve --tinker${sk
         ...{ HF_HUB_OFFLINE: "1", OMP_NUM_THREADS: "1", TINKER_COOKBOOK_RUNS_DIR: join(folder, "logs") },
       };
       const given = ["-m", `tinker_cookbook.recipes.${module}`, ...settings, `log_path=${log}`];
-      const { stdout, stderr } = await promisify(execFile)(python, given, { cwd: folder, env, timeout: 280_000 });
+      const { stdout, stderr } = await promisify(execFile)(python, given, { cwd: folder, env, timeout: 570_000 });
       expect(`${stdout}${stderr}`).toContain("Training completed successfully");
       const metrics = linesOf<Record<string, number>>(join(log, "metrics.jsonl"));
       expect(new Set(metrics.map(({ step }) => step)).size).toBeGreaterThanOrEqual(steps);

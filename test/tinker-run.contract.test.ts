@@ -17,7 +17,6 @@ import { lettersEnvironment, moreLettersTokenizer } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** Seconds on an idle machine, minutes on one whose cores are all taken. */
-const patience = { timeout: 300_000 };
 const folder = mkdtempSync(join(tmpdir(), "retrograde-tinker-run-"));
 const model = join(folder, "model");
 let server: RunningServer;
@@ -50,7 +49,6 @@ test.each([
   ["grpo", 3],
 ] as const)(
   "%s on a Tinker server is what it is in process: the same rollouts, rewards and steps, for %d steps",
-  patience,
   async (algorithm, steps) => {
     const timings: TimingRecord[][] = [];
     const metrics = async (engine: UserConfig["engine"], name: string) => {
@@ -81,7 +79,7 @@ test.each([
 test.each([
   [1, 1],
   [10, 0],
-])("a client that is killed after step 3, with checkpoint.first %d, continues after step %d", patience, async (first, kept) => {
+])("a client that is killed after step 3, with checkpoint.first %d, continues after step %d", async (first, kept) => {
   const engine = { kind: "tinker", url: server.baseUrl, model: "tiny", rank: 4 } as const;
   const given = {
     ...configuration("grpo", engine, join(folder, `killed-${first}`)),

@@ -366,7 +366,7 @@ describe("bad clients", () => {
     expect(statuses.filter((status) => status === 429)).toHaveLength(1);
     quick.close();
     await expect
-      .poll(async () => (await fetch(`${small.baseUrl}/api/v1/training_runs`)).json(), { timeout: 5000 })
+      .poll(async () => (await fetch(`${small.baseUrl}/api/v1/training_runs`)).json(), { timeout: 60_000 })
       .toMatchObject({
         training_runs: [],
       });

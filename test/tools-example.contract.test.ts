@@ -14,7 +14,7 @@ const loader = join(import.meta.dirname, "../node_modules/jiti/lib/jiti-register
 test.each([
   ["with the Python tool", "python-tool.ts", "calculation"],
   ["in a protocol, with search and Python", "search-and-python.ts", "peaks"],
-])("the example %s runs from code, and ends by itself", { timeout: 300_000 }, async (_, file, name) => {
+])("the example %s runs from code, and ends by itself", async (_, file, name) => {
   const example = join(import.meta.dirname, "../examples", file);
   const folder = mkdtempSync(join(tmpdir(), "retrograde-example-"));
   await writeTinyModel(join(folder, "model"), trainTokenizer([], { ...office, vocabularySize: 400 }));

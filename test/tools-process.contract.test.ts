@@ -18,6 +18,6 @@ test("a program that used Python ends without closing it", async () => {
     console.log(output.trim());
   `;
   writeFileSync(program, code);
-  const { stdout } = await run(process.execPath, ["--import", loader, program], { timeout: 100_000 });
+  const { stdout } = await run(process.execPath, ["--import", loader, program], { timeout: 570_000 });
   expect(stdout).toBe("42\n");
 });

@@ -69,7 +69,7 @@ test("a function with fetch and the customary variables: no line of it knows of 
   for (const { task, messages } of trajectories)
     expect(messages[0].content).toBe(JSON.parse(task.replace(/^[^{]*/, "") || "{}").prompt ?? messages[0].content);
   expect({ fetch: globalThis.fetch, url: process.env.OPENAI_BASE_URL }).toEqual(before);
-}, 120_000);
+});
 
 test("a module of the AI SDK that names its model by a string, with a schema: trained as it is", async () => {
   const file = join(folder, "agent.ts");
@@ -93,7 +93,7 @@ export default async (prompt: string) => {
   for (const answer of answers) expect(["a", "b"]).toContain(answer);
   for (const { turns } of trajectories) expect(turns[0].masked?.length).toBeGreaterThan(3);
   expect(Number(metrics.samplerGapMax)).toBeLessThan(0.02);
-}, 120_000);
+});
 
 test("a module whose packages have zod 3: that copy stays theirs", async () => {
   const own = join(mkdtempSync(join(folder, "zod3-")), "agent.ts");
@@ -144,7 +144,7 @@ process.stdin.on("data", (part) => (text += part)).on("end", async () => {
   delete process.env.FAILS;
   expect(broken.metrics).toMatchObject({ "stop/agent-error": 3 });
   expect(broken.trajectories.find(({ error }) => error !== undefined)?.error).toMatch(/exit code 1.*my agent is broken/s);
-}, 180_000);
+});
 
 test("a run in which every agent is refused ends with the endpoint's own reason", async () => {
   const agent = async (prompt: string) => {

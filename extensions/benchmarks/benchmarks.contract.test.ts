@@ -1,6 +1,8 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { benchmarkEnvironment } from "./benchmarks.ts";
 import { openQuestions } from "./questions.ts";
 import { scoreReward } from "./score.ts";
 import { type BenchmarkName, benchmarks } from "./table.ts";
@@ -32,4 +34,23 @@ test.skipIf(!existsSync(shared))("the questions of every benchmark are read (../
     ...{ aime24: 30, aime25: 30, math500: 500, gsm8k: 1319, webwalker: 200, hotpotqa: 200, "2wiki": 200 },
     ...{ musique: 200, bamboogle: 125, gaia: 103, hle: 500, xbench: 100, simpleqa: 500 },
   });
+});
+
+const folder = mkdtempSync(join(tmpdir(), "benchmarks-"));
+
+test("a benchmark is an environment of its name, with its file's questions as test split", async () => {
+  const rows = Array.from({ length: 510 }, (_, i) =>
+    JSON.stringify({ question: `What is ${i} + 1?`, answer: `#### ${i + 1}`, idx: i }),
+  );
+  writeFileSync(join(folder, "gsm8k.jsonl"), `${rows.join("\n")}\n`);
+  const environment = benchmarkEnvironment("gsm8k", {
+    data: folder,
+    anyVersion: true,
+    search: { kind: "searxng", url: "http://localhost:1" },
+  });
+  expect(environment.name).toBe("gsm8k");
+  // ARPO's inference takes the first 500.
+  expect(await environment.size("test")).toBe(500);
+  expect(await environment.size("train")).toBe(0);
+  expect(await environment.task("test", 2)).toMatchObject({ kind: "math", question: { question: "What is 2 + 1?" } });
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,23 +8,6 @@ import { scorePrediction } from "./score.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "benchmarks-"));
 const line = (value: unknown) => ({ value, where: "predictions.jsonl, line 3" });
-
-test("a benchmark is an environment of its name, with its file's questions as test split", async () => {
-  const rows = Array.from({ length: 510 }, (_, i) =>
-    JSON.stringify({ question: `What is ${i} + 1?`, answer: `#### ${i + 1}`, idx: i }),
-  );
-  writeFileSync(join(folder, "gsm8k.jsonl"), `${rows.join("\n")}\n`);
-  const environment = benchmarkEnvironment("gsm8k", {
-    data: folder,
-    anyVersion: true,
-    search: { kind: "searxng", url: "http://localhost:1" },
-  });
-  expect(environment.name).toBe("gsm8k");
-  // ARPO's inference takes the first 500.
-  expect(await environment.size("test")).toBe(500);
-  expect(await environment.size("train")).toBe(0);
-  expect(await environment.task("test", 2)).toMatchObject({ kind: "math", question: { question: "What is 2 + 1?" } });
-});
 
 test("a benchmark without its file says which file is looked for", () => {
   const settings = { data: folder, search: { kind: "searxng", url: "http://localhost:1" } };

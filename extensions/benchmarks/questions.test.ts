@@ -1,9 +1,8 @@
 import "../install.ts";
 import { rmSync } from "node:fs";
-import { gzipSync } from "node:zlib";
 import { parquetWriteFile } from "hyparquet-writer";
 import { afterAll, expect, test } from "vitest";
-import { ConfigError, EnvError } from "../../src/core/errors.ts";
+import { ConfigError } from "../../src/core/errors.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
 import { folder, jsonl, path, questions, write } from "./questions.fixture.ts";
@@ -33,45 +32,6 @@ test("questions and answers as they come: strings, numbers, lists, other names, 
     ["q4", ["1", "two"]],
     ["q5", ["70000"]],
   ]);
-});
-
-/** As ARPO's training data: `\boxed` with a broken escape, the gold answer as the rule's. */
-const verl = {
-  data_source: "made up",
-  prompt: [
-    { role: "system", content: "Put it into \boxed{}, as in \\[ \boxed{answer} \\]." },
-    { role: "user", content: "How many owls?" },
-  ],
-  ability: "math",
-  reward_model: { ground_truth: "3", style: "rule" },
-  extra_info: { index: 0, question: "How many owls?" },
-  metadata: null,
-};
-
-test("rows of verl, from JSONL, gzipped JSONL and Parquet alike: their prompt is kept, and its escapes repaired", async () => {
-  const gz = write("verl.jsonl.gz", gzipSync(`${JSON.stringify(verl)}\n\n`));
-  const columns = ["prompt", "ability", "reward_model", "extra_info"] as const;
-  parquetWriteFile({
-    filename: path("verl.parquet"),
-    columnData: columns.map((name) => ({
-      name,
-      data: [verl[name]],
-      type: name === "ability" ? ("STRING" as const) : ("JSON" as const),
-    })),
-  });
-  const expected = {
-    question: "How many owls?",
-    golds: ["3"],
-    ability: "math",
-    prompt: [{ role: "system", content: "Put it into \\boxed{}, as in \\[ \\boxed{answer} \\]." }, verl.prompt[1]],
-  };
-  for (const file of [jsonl("verl.jsonl", verl), gz, path("verl.parquet")])
-    expect(await openQuestions(file, "data").read()).toEqual([expected]);
-
-  const environment = deepResearchEnvironment({ data: { train: path("verl.parquet") }, recorded });
-  const task = await environment.task("train", 0);
-  expect(task).toMatchObject({ id: "train/0", kind: "math" });
-  expect((await environment.start(task, 0)).messages).toEqual(expected.prompt);
 });
 
 test("decimals of Parquet, as which DuckDB writes 0.7, are those numbers, also in lists and structures", async () => {
@@ -158,45 +118,4 @@ test.each([
   const make = () => deepResearchEnvironment(settings, {});
   expect(make).toThrow(ConfigError);
   expect(make).toThrow(message);
-});
-
-test("splits are their files, one after the other; a split without one has no tasks", async () => {
-  const environment = deepResearchEnvironment({
-    data: { test: [questions, jsonl("third.jsonl", { question: "Why?", answer: "c" })] },
-    recorded,
-  });
-  expect(["train", "test"].map((split) => environment.size(split === "test" ? "test" : "train"))).toEqual([0, 3]);
-  const asked = await Promise.all([0, 1, 2].map(async (index) => (await environment.task("test", index)).question.question));
-  expect(asked).toEqual(["Who, then?", "When?", "Why?"]);
-  await expect(environment.task("train", 0)).rejects.toThrow(EnvError);
-});
-
-test("questions of other splits are not trained on, whatever their case and punctuation", async () => {
-  const test = jsonl("test.jsonl", { question: "who then", answer: "a" });
-  const environment = deepResearchEnvironment({ data: { train: questions, test }, recorded });
-  expect(environment.size("train")).toBe(2);
-  const asked = await Promise.all([0, 1].map(async (index) => (await environment.task("train", index)).question.question));
-  expect(asked).toEqual(["When?", "When?"]);
-  const nothingLeft = deepResearchEnvironment({ data: { train: questions, validation: questions }, recorded });
-  await expect(nothingLeft.task("train", 0)).rejects.toThrow(/some that are in no other split/);
-});
-
-test("a local corpus is searched with its titles, what is recorded first; keys come from the environment", async () => {
-  const corpus = jsonl(
-    "corpus.jsonl",
-    { title: "Owl Peak", text: "It is 421 m high." },
-    { title: "Owls", text: "Owls are birds." },
-  );
-  const records = write("some.json", JSON.stringify({ peak: "Page 1: recorded" }));
-  const search = { kind: "local", path: corpus };
-  const found = async (settings: object, query: string) => {
-    const environment = deepResearchEnvironment({ data: { train: questions }, ...settings }, { KEY: "k" });
-    const { tools } = await environment.start(await environment.task("train", 0), 0);
-    return tools[0].execute({ query }, { signal: new AbortController().signal });
-  };
-  expect(await found({ search }, "peak")).toBe("Page 1: Owl Peak\nIt is 421 m high.");
-  expect(await found({ search }, "birds")).toBe("Page 1: Owls are birds.");
-  expect(await found({ search, recorded: records }, "peak")).toBe("Page 1: recorded");
-  expect(await found({ search, recorded: records }, "birds")).toBe("Page 1: Owls are birds.");
-  expect(() => deepResearchEnvironment({ data: {}, search: { kind: "brave", keyEnv: "KEY" } }, { KEY: "k" })).not.toThrow();
 });

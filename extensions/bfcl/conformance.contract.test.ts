@@ -102,7 +102,7 @@ describe.skipIf(python === "")("the official evaluator (skipped without RETROGRA
     for (let from = 0; from < tasks.length; from += 4) await Promise.all(tasks.slice(from, from + 4).map(holds));
     expect(failed).toEqual([]);
     expect(tasks).toHaveLength(800);
-  }, 240_000);
+  });
 
   /** In the official Python, where model and checker share a process, the same call passes 200 of 200. */
   test("a call that would change the official checker passes no task", async () => {

@@ -164,7 +164,7 @@ describe.skipIf(python === undefined)("an episode (skipped without RETROGRADE_BF
     expect(step).toEqual({ done: true });
     expect((await act(other, endless)).answers).toMatchObject([{ valid: true }]);
     expect(await episode.score([])).toMatchObject({ reward: 0 });
-  }, 120_000);
+  });
 
   test("sessions are in their server's process group, so that they end with it whoever is killed", async () => {
     const group = (pid: string) => execFileSync("ps", ["-o", "pgid=", "-p", pid], { encoding: "utf8" }).trim();

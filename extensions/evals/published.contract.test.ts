@@ -23,7 +23,7 @@ async function rewards<T extends TaskRequest>(evals: Evals<T>, answers: Readonly
   return tasks.flatMap((task) => task.rewards.filter((reward) => reward !== undefined));
 }
 
-describe.skipIf(sdks === undefined)("evaluations of published packages (RETROGRADE_EVAL_SDKS)", { timeout: 120_000 }, () => {
+describe.skipIf(sdks === undefined)("evaluations of published packages (RETROGRADE_EVAL_SDKS)", () => {
   test("promptfoo: its own assertions decide, in YAML with default tests, weights and negations", async () => {
     const folder = mkdtempSync(join(sdks ?? "", "promptfoo-"));
     const file = join(folder, "promptfooconfig.yaml");

@@ -205,7 +205,7 @@ test.each(failures)(
   },
 );
 
-test("a server that wants to be left alone for longer than a minute is not waited for", { timeout: 30_000 }, async () => {
+test("a server that wants to be left alone for longer than a minute is not waited for", async () => {
   const inAnHour = new Date(Date.now() + 3_600_000).toUTCString();
   for (const wish of ["3600", inAnHour]) {
     const { baseUrl, requests } = await judgeServer(() => ({ status: 429, headers: { "retry-after": wish } }));
@@ -337,7 +337,7 @@ test("a call counts also where the budget ended the question that it was made fo
   expect(requests).toHaveLength(1);
 });
 
-test("an interruption ends the waiting at once, with its own reason", { timeout: 30_000 }, async () => {
+test("an interruption ends the waiting at once, with its own reason", async () => {
   const { baseUrl } = await judgeServer((_, number) => {
     if (number === 2) interrupt.abort(new Error("Ctrl-C"));
     return number === 1 ? { status: 429, headers: { "retry-after": "60" } } : "hang";

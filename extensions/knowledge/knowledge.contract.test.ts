@@ -10,4 +10,4 @@ test("the calculator answers instead of Python, and Python where it is asked for
   const real = knowledgeEnvironment({ calculator: "python" }).start(task);
   const python = real.tools.find(({ name }) => name === "python");
   expect(await python?.execute({ code: "len('abc')" }, { signal })).toBe("3");
-}, 120_000);
+});

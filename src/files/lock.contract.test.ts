@@ -25,7 +25,7 @@ test.runIf(existsSync("/proc/self/stat"))("a process that has the number of a de
   expect(holderOf(file)).toBeUndefined();
 });
 
-test("of many processes that find a dead holder's lock, one gets it", { timeout: 60_000 }, async () => {
+test("of many processes that find a dead holder's lock, one gets it", async () => {
   const file = newFile();
   const dead = spawnSync(process.execPath, ["-e", ""]).pid;
   writeFileSync(file, `${dead} ${hostname()} - x`);

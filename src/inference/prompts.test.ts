@@ -1,28 +1,12 @@
-import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { makeChat } from "../chat/chat.ts";
-import { loadTokenizer } from "../chat/tokenizer-folder.ts";
-import type { Sampler } from "../engines/engine.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { Tool } from "../tools/tool.ts";
-import { engineModel } from "./engine-model.ts";
+import { chat, folder, text, user } from "./prompts.fixture.ts";
 import { Prompts } from "./prompts.ts";
-import { serveInference } from "./server.ts";
 
-const folder = join(import.meta.dirname, "../../models/office");
-const chat = makeChat(loadTokenizer(folder));
 const { signal } = new AbortController();
 const tool: Tool = { name: "find", description: "Finds.", parameters: { type: "object", properties: {} }, execute: () => "" };
-/** Words of random letters: no piece of them comes again. */
-const text = (length: number) => {
-  let [state, words] = [1, ""];
-  for (let i = 0; i < length; i++) {
-    state = (state * 48_271) % 2_147_483_647;
-    words += i % 6 === 5 ? " " : String.fromCharCode(97 + (state % 26));
-  }
-  return words;
-};
-const user = (content: string) => [{ role: "user", content }] as const;
 
 test("a long conversation is the same prompt, made in another thread, and holds up nobody", { timeout: 60_000 }, async () => {
   const prompts = new Prompts(chat, 1e6, folder);
@@ -58,20 +42,6 @@ test("what could not fit is refused by its characters, before anything is tokeni
   expect(refused).toMatchObject({ status: 400, code: "context_length_exceeded" });
   expect(String(refused)).toMatch(/500000. characters.*at most 2560/);
   expect(encode).not.toHaveBeenCalled();
-});
-
-test("a body that no context could hold is refused before it is parsed", async () => {
-  const sampler = { info: { maxLength: 128, vocabularySize: 1024, capabilities: [] } } as unknown as Sampler;
-  const models = new Map([["office", engineModel(sampler, chat, folder)]]);
-  const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [], models });
-  const parse = vi.spyOn(JSON, "parse");
-  const body = JSON.stringify({ model: "office", messages: user("x".repeat(5_000_000)) });
-  const answer = await fetch(`${server.baseUrl}/v1/chat/completions`, { method: "POST", body });
-  expect(parse.mock.calls.filter(([text]) => text.length > 1000)).toEqual([]);
-  parse.mockRestore();
-  expect(answer.status).toBe(400);
-  expect(await answer.json()).toMatchObject({ error: { code: "context_length_exceeded" } });
-  await server.close();
 });
 
 test("a client that is gone frees the thread", { timeout: 30_000 }, async () => {

@@ -18,7 +18,7 @@ function interruptTwice(env: NodeJS.ProcessEnv): Promise<{ ended: string | null;
   return new Promise((resolve) => child.on("close", (_, ended) => resolve({ ended, after: performance.now() - last })));
 }
 
-test("a real process in native computations is ended by the second Ctrl-C, under npm too", { timeout: 60_000 }, async () => {
+test("a real process in native computations is ended by the second Ctrl-C, under npm too", async () => {
   const { npm_lifecycle_event: _, npm_command: __, ...plain } = process.env;
   for (const env of [plain, { ...plain, npm_lifecycle_event: "start" }]) {
     const { ended, after } = await interruptTwice(env);

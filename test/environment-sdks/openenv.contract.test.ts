@@ -55,7 +55,7 @@ withPackage("openenv", "openenv 0.10: an environment of typed actions, its seeds
           () => "",
           (error: Error) => error.message,
         ),
-      { timeout: 5000 },
+      { timeout: 60_000 },
     )
     .toMatch(/seems to ignore the seed/);
   killServer();

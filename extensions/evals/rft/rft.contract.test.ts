@@ -59,7 +59,7 @@ test("score_model asks a server for a number, which stays in its range", async (
   );
 });
 
-test("python runs in the sandbox; what it throws or returns besides a number is named", { timeout: 120_000 }, async () => {
+test("python runs in the sandbox; what it throws or returns besides a number is named", async () => {
   const python = (source: string) => graderSchema.parse({ type: "python", source });
   const source = 'def grade(sample, item):\n    print("noise")\n    return 0.5 * (item["answer"] in sample["output_text"])';
   expect(await grade(python(source), seen)).toEqual({ reward: 0.5 });

@@ -1,24 +1,23 @@
 import "../../install.ts";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { adamW, expectClose, plain } from "../../../test/engine-fixtures.ts";
-import type { StudyDefinition } from "../definition.ts";
-import { executeRun, trainingFolder } from "../execute.ts";
-import { smallDefinition, smallStudy } from "../small-study.fixture.ts";
 import { openShifts, type ShiftEngine } from "./shift-engine.ts";
 
 const model = resolve("models/office-handover");
 const before = process.cwd();
 let folder: string;
 let engine: ShiftEngine;
+
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "retrograde-shifts-"));
   process.chdir(folder);
   const opened = await openShifts(3)(model, { kind: "local", device: "cpu", threads: 1, lora: lora(4) });
   engine = opened.engine as ShiftEngine;
 });
+
 afterAll(async () => {
   await engine.dispose();
   process.chdir(before);
@@ -99,28 +98,3 @@ test("a turn that was not sampled here, a fourth shift and a request without a t
   for (const context of [[1], [2], [3]]) await engine.sample({ ...request, context, cacheKey: "long" });
   await expect(engine.sample({ ...request, context: [4], cacheKey: "long" })).rejects.toThrow("shift is 3; expected one of 3");
 });
-
-test("an arm with shifts trains an adapter for each, turn by turn in reverse order", async () => {
-  const near = {
-    ...smallDefinition.worlds.near,
-    config: {
-      model,
-      environment: { name: "office", settings: { scenario: "handover", reward: "dense" } },
-      rollout: { tasksPerStep: 2, groupSize: 4 },
-      steps: 2,
-      engine: { threads: 1, lora: lora(4) },
-      evaluation: { tasks: 2, k: 1, during: { every: 1, tasks: 2 } },
-    },
-  };
-  const arms: StudyDefinition["arms"] = {
-    ...smallDefinition.arms,
-    b: { title: "B", config: { algorithm: "seeupo-scaled" }, shifts: 3 },
-  };
-  const study = smallStudy({ worlds: { ...smallDefinition.worlds, near }, arms });
-  const key = { world: "near", arm: "b", rate: 1e-3, seed: 1 };
-  const outcome = await executeRun(study, key, "results", { keep: true });
-  expect(outcome.collapsed).toBeUndefined();
-  expect(outcome.optimiserSteps).toBeGreaterThan(2);
-  const run = trainingFolder(study, key);
-  expect(readdirSync(join(run, "model")).filter((name) => name.startsWith("shift"))).toEqual(["shift-0", "shift-1", "shift-2"]);
-}, 300_000);

@@ -132,7 +132,7 @@ describe("sessions", () => {
     // Those of tests before may end meanwhile.
     const before = new Set(descendants(process.pid));
     const count = () => descendants(process.pid).filter((pid) => !before.has(pid)).length;
-    const started = () => expect.poll(count, { timeout: 20_000, interval: 50 });
+    const started = () => expect.poll(count, { timeout: 60_000, interval: 50 });
     const session = ahead.session();
     await started().toBeGreaterThan(0);
     await ahead.warm();

@@ -24,7 +24,7 @@ const peakBelow = watchPeak();
 let peakHere = 0;
 const watch = setInterval(() => {
   peakHere = Math.max(peakHere, process.memoryUsage().rss);
-}, 50);
+});
 
 afterAll(() => {
   clearInterval(watch);
@@ -221,7 +221,7 @@ test(`none of ${variants} random attempts has an effect`, { timeout: 3_600_000 }
   if (variants > 500) console.log("how they ended", kinds, "peak MB here, below", peakHere / 2 ** 20, below / 2 ** 20);
 });
 
-test("the attempts do come to power over the interpreter: otherwise they would show nothing", { timeout: 120_000 }, async () => {
+test("the attempts do come to power over the interpreter: otherwise they would show nothing", async () => {
   const patient = createPython({ interpreters: 1, timeoutMs: 60_000 });
   const { output, error } = await patient.run(`${beginning}\nprint(read(id(b"secret bytes") + 16, 12))`);
   expect([output, error]).toEqual(["b'secret bytes'\n", undefined]);

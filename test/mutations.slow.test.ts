@@ -21,7 +21,6 @@ import type { UserConfig } from "../src/training/user-config.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 const mutations = 1000;
-const patience = { timeout: 120_000 };
 
 /** What a value may turn into by a slip, a bug or malice. */
 const oddities: readonly unknown[] = [
@@ -104,7 +103,7 @@ async function mutateFolder(folder: string, name: string, use: () => unknown, co
   const wrong: string[] = [];
   for (let i = 0; i < count; i++) {
     const random = randomStream(1, name, i);
-    const began = performance.now();
+    const began = process.cpuUsage();
     const [file, bytes] = random.pick([...files]);
     const changed = mutatedFile(bytes, file, random);
     if (changed === undefined) rmSync(join(folder, file));
@@ -112,13 +111,13 @@ async function mutateFolder(folder: string, name: string, use: () => unknown, co
     wrong.push(...(await untyped(use, `mutation ${i} of ${file}`)));
     restore();
     if (wrong.length >= 5) break;
-    const took = performance.now() - began;
-    if (took > 20_000) wrong.push(`mutation ${i} of ${file} took ${Math.round(took)} ms`);
+    const { user, system } = process.cpuUsage(began);
+    if (user + system > 20e6) wrong.push(`mutation ${i} of ${file} took ${(user + system) / 1e6} s of processor time`);
   }
   return wrong;
 }
 
-test("1,000 mutated configurations: accepted, or refused by an error that names the setting", patience, async () => {
+test("1,000 mutated configurations: accepted, or refused by an error that names the setting", async () => {
   const configurations: UserConfig[] = [
     {},
     { algorithm: "arpo", environment: "knowledge" },
@@ -142,7 +141,7 @@ test("1,000 mutated configurations: accepted, or refused by an error that names 
   expect(wrong.slice(0, 3)).toEqual([]);
 });
 
-test("1,000 mutated model folders: read, or refused by an error that names the file", patience, async () => {
+test("1,000 mutated model folders: read, or refused by an error that names the file", async () => {
   const folder = join(mkdtempSync(join(tmpdir(), "retrograde-mutations-")), "model");
   await writeTinyModel(folder);
   const use = async () => {
@@ -153,7 +152,7 @@ test("1,000 mutated model folders: read, or refused by an error that names the f
   expect(await mutateFolder(folder, "model", use)).toEqual([]);
 });
 
-test("1,000 mutated run folders: shown and listed, or refused by an error that names the file", patience, async () => {
+test("1,000 mutated run folders: shown and listed, or refused by an error that names the file", async () => {
   const folder = newRun();
   for (const step of [1, 2, 3]) addStep(folder, step, [trajectoryOf(`step-${step}/0/0`), trajectoryOf(`step-${step}/0/1`)]);
   const progress = { position: 2, episodes: 2, toolCalls: 2, sampledTokens: 9, wallSeconds: 1, peakRssMb: 1 };
