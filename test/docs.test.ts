@@ -1,52 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { z } from "zod";
 import { main } from "../entries/program.ts";
-import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
-import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
-import { knowledgeSettingsSchema } from "../extensions/knowledge/settings.ts";
-import { officeSettingsSchema } from "../extensions/office/settings.ts";
-import { algorithmConfigSchema } from "../src/algorithms/algorithms.ts";
 import { architectures } from "../src/engines/local/model/architectures.ts";
-import { rewardConfigSchema } from "../src/rewards/config.ts";
-import { settingsSchema } from "../src/training/settings.ts";
 
 const root = join(import.meta.dirname, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
-
-/** Every setting with its default, as a row of docs/configuration.md begins. */
-function rows(schema: z.core.$ZodType, path = "", fallback?: unknown): string[] {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
-    return rows(schema.def.innerType, path, schema.def.defaultValue);
-  if (schema instanceof z.ZodOptional) return rows(schema.def.innerType, path);
-  if (schema instanceof z.ZodLiteral || schema instanceof z.ZodDiscriminatedUnion) return [];
-  if (!(schema instanceof z.ZodObject) || path === "requests") return [row(path, fallback)];
-  const given = (fallback ?? {}) as Record<string, unknown>;
-  return Object.entries(schema.shape).flatMap(([key, inner]) => rows(inner, path === "" ? key : `${path}.${key}`, given[key]));
-}
-
-function row(path: string, fallback: unknown): string {
-  const value =
-    typeof fallback === "number" && fallback < 1e-5 && fallback > 0 ? fallback.toExponential() : JSON.stringify(fallback);
-  return `| \`${path}\` | ${fallback === undefined ? "" : `\`${value}\` `}|`;
-}
-
-const documented: readonly (readonly [string, z.core.$ZodType])[] = [
-  ["the run", settingsSchema],
-  ["office", officeSettingsSchema],
-  ["knowledge", knowledgeSettingsSchema],
-  ["bfcl", bfclSettingsSchema],
-  ["deep-research", deepResearchSettingsSchema],
-  ...algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const),
-  ...rewardConfigSchema.options.map((option) => [`the reward ${option.shape.kind.value}`, option] as const),
-];
-
-test.each(documented)("docs/configuration.md has every setting of %s, with its default", (_, schema) => {
-  const page = read("docs/configuration.md");
-  const chosenElsewhere = ["| `environment.name` | |"];
-  expect(rows(schema).filter((line) => !page.includes(line) && !chosenElsewhere.includes(line))).toEqual([]);
-});
 
 test("docs/models.md names every architecture", () => {
   const row = /^\| architectures .*$/m.exec(read("docs/models.md"))?.[0] ?? "";

@@ -6,8 +6,8 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
   judged(withSettings(program.command("eval"), evaluationFlags))
     .summary("measure a model, compare two")
     .description(
-      "Attempts tasks of a split, greedily and sampled, and reports success with 95 % intervals. Every episode is written as it ends; the folder\n" +
-        "has a report as Markdown and as JSON. With --compare two models, or two evaluations, on the same tasks.",
+      "Measures a model on tasks of a split, greedily and sampled, with 95 % intervals. --compare pairs two models or evaluations\n" +
+        "task by task; --agent measures an agent.",
     )
     .option("--compare <models...>", "two models, runs, or folders of evaluations: the paired difference, second minus first")
     .option(
@@ -35,7 +35,7 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
 
   withSettings(program.command("chat"), chatFlags)
     .summary("talk to a model")
-    .description("You are the user: the model answers with the tools of the environment. Reads lines from a terminal or a pipe.")
+    .description("Talks to a model, which uses the environment's tools. Reads lines from a terminal or a pipe.")
     .addHelpText("after", examples("chat", "chat --model runs/office-seeupo-1 --temperature 0"))
     .action(async (flags) => {
       const { chatCommand } = await import("./commands/chat.ts");
@@ -47,10 +47,7 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
 export const doctorCommands: AddCommands = (program, { screen, exit }) => {
   withSettings(program.command("doctor"), doctorFlags)
     .summary("check this machine and a model")
-    .description(
-      "Checks Node, processor, memory, ONNX Runtime, a model (its folder, chat template, memory and sampling), and says what to do about " +
-        "what is wrong.",
-    )
+    .description("Checks this machine and a model (folder, chat template, memory, sampling), and suggests fixes.")
     .option("--play", "also play a few episodes, and say what a step, an evaluation and the run will cost")
     .option("--json", "print what was found as JSON")
     .action(async (flags) => {

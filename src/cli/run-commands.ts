@@ -15,7 +15,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
     });
   debuggable(runs.command("show"))
     .summary("show a run, or one of its episodes")
-    .description("Shows a run's evaluations, steps and metrics; with --trajectory one of its episodes, to read.")
+    .description("Shows a run's evaluations, steps and metrics, or with --trajectory one of its episodes.")
     .argument("<folder>", "the run's folder")
     .option("--trajectory <id>", "an episode's id")
     .option("--json", "print it as JSON: settings, evaluations and metrics, or the episode as it is stored")
@@ -26,9 +26,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
     });
   debuggable(runs.command("entropy"))
     .summary("token entropy around tool results")
-    .description(
-      "Averages the entropy of action tokens around tool results over a run's training rollouts: where the model is unsure.",
-    )
+    .description("Averages the entropy of action tokens around tool results over a run's training rollouts.")
     .argument("<folder>", "the run's folder")
     .option("--svg <file>", "draw it there")
     .option("--json", "print every point as JSON")
@@ -40,9 +38,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
 
   debuggable(runs.command("compare"))
     .summary("compare two runs task by task")
-    .description(
-      "Compares the last evaluations of two runs on the tasks that both attempted, with the paired difference and its interval.",
-    )
+    .description("Compares the last evaluations of two runs, task by task, with the interval of the difference.")
     .argument("<a>", "a run's folder")
     .argument("<b>", "another's")
     .action(async (a, b) => {
@@ -53,8 +49,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
   debuggable(runs.command("seeds"))
     .summary("several seeds of one configuration as one result")
     .description(
-      "Averages what runs that differ only in their seeds changed, with intervals over seeds and tasks; with --against beside\n" +
-        "the runs of another configuration with the same seeds.",
+      "Averages runs that differ only in their seeds, with intervals over seeds and tasks; --against compares another configuration.",
     )
     .argument("<folders...>", "the runs' folders")
     .option("--against <folders...>", "runs of another configuration, seed by seed")
@@ -67,9 +62,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
 
   trusting(debuggable(program.command("trajectory")))
     .summary("read one episode, and what the update did with it")
-    .description(
-      "Shows an episode as a conversation, and for each of its turns the weight, advantage, M and ratio of the update.",
-    )
+    .description("Shows an episode, with the weight, advantage, M and ratio of each turn.")
     .argument("<folder>", "the run's folder")
     .argument("<id>", "the episode's id")
     .option("--json", "print it as it is stored, with all ids and log-probs")
@@ -94,7 +87,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
 
   debuggable(program.command("control"))
     .summary("pause, resume or stop a run, or change its learning rate")
-    .description("Leaves a request that the run's trainer takes before its next step, and records with that step.")
+    .description("Sends a request that the run's trainer obeys before its next step.")
     .argument("<folder>", "the run's folder")
     .argument("<action>", "pause, resume, stop or learning-rate")
     .argument("[value]", "the learning rate")
@@ -106,9 +99,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
 
   trusting(debuggable(runs.command("model")))
     .summary("write the model of a checkpoint")
-    .description(
-      "Writes the model of one of a run's checkpoints into a folder, also of a run that was stopped. --model takes it.",
-    )
+    .description("Writes the model of a checkpoint into a folder, also of a run that was stopped.")
     .argument("<folder>", "the run's folder")
     .requiredOption("--out <folder>", "a new folder")
     .option("--step <n>", "one with a checkpoint (default: the newest)")
@@ -120,9 +111,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
 
   debuggable(runs.command("export"))
     .summary("write a run in another format")
-    .description(
-      "Writes the steps and trajectories of a run as CSV, JSON lines or Parquet, its metrics for TensorBoard, or sends them to MLflow.",
-    )
+    .description("Writes a run's steps and trajectories as CSV, JSON lines or Parquet, or its metrics for TensorBoard or MLflow.")
     .argument("<folder>", "the run's folder")
     .option("--format <name>", "csv, jsonl, parquet, tensorboard, atif or training-trace", "csv")
     .option("--out <folder>", "where to write (default: the run's folder)")
@@ -158,9 +147,7 @@ export const runCommands: AddCommands = (program, { screen, exit, examples }) =>
 
   debuggable(program.command("push"))
     .summary("put a model's folder on the Hugging Face Hub")
-    .description(
-      "Puts a folder that `export` wrote into a repository of the Hub, with the token in HF_TOKEN. HF_ENDPOINT names another server.",
-    )
+    .description("Uploads a folder that `export` wrote to the Hugging Face Hub, with the token in HF_TOKEN.")
     .argument("<folder>", "as `export` wrote it")
     .argument("<name>", "owner/name; it is made if it is not there")
     .option("--public", "a new repository is seen by everybody")

@@ -16,8 +16,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
   withSettings(program.command("train"), trainFlags)
     .summary("train a model in an environment")
     .description(
-      "Trains a model by reinforcement learning: it attempts tasks with real tool calls, and what led to success is made likelier.\n" +
-        "Without options: the default model in the office world, by SeeUPO. Settings come from retrograde.config.ts, then from flags.",
+      "Trains a model by reinforcement learning on an environment's tasks. Without options: the default model in the office.",
     )
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
     .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
@@ -45,8 +44,8 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
   withSettings(program.command("train-agent"), agentFlags)
     .summary("train the model of an agent that exists")
     .description(
-      "Trains the model that an agent calls: a module whose default export is (prompt) => answer, in any framework, or a program in\n" +
-        "any language behind --, which reads its task as JSON and writes its answer. A fifth of the tasks is kept for measuring.",
+      "Trains the model that an agent calls. The agent is a module that exports (prompt) => answer, or a program behind --, which\n" +
+        "reads its task as JSON and prints its answer. A fifth of the tasks is held out for measuring.",
     )
     .argument("<agent...>", "a module, or a program and its arguments")
     .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
@@ -79,8 +78,8 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
   debuggable(program.command("record"))
     .summary("record demonstrations of an agent with a strong model")
     .description(
-      "Plays an agent's training tasks with a strong model or a scripted expert, and writes the conversations of the episodes that are kept,\n" +
-        "for sft --data. The agent is as in train-agent; the key is the variable OPENAI_API_KEY. A second call with the same --out continues.",
+      "Plays an agent's training tasks with a strong model or a scripted expert, and writes the conversations for sft --data.\n" +
+        "The key is OPENAI_API_KEY. A second call with the same --out continues.",
     )
     .argument("<agent...>", "a module, or a program and its arguments")
     .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
@@ -103,10 +102,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
 
   withSettings(program.command("sft"), supervisedFlags, { kind: "sft" })
     .summary("teach a model by demonstrations")
-    .description(
-      "Supervised fine-tuning: the model learns to say what the assistant says in conversations, tool calls included.\n" +
-        "Conversations come from a JSONL file in the OpenAI chat format, or from the environment's expert.",
-    )
+    .description("Supervised fine-tuning on conversations from a JSONL file, or by the environment's expert.")
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
     .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
     .option("--no-dashboard", "show no dashboard beside the run")

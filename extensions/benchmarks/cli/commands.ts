@@ -7,9 +7,7 @@ const questionBenchmarks =
 export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
   debuggable(program.command("replay"))
     .summary("execute call sequences of a benchmark")
-    .description(
-      "Executes the tool calls of a JSONL file and prints results and final states as lines of JSON (docs/environments/bfcl.md).",
-    )
+    .description("Executes the tool calls of a JSONL file and prints results and final states as lines of JSON.")
     .argument("<name>", "the benchmark: bfcl")
     .argument("<file>", "a JSONL file, one call sequence a line; .gz is unpacked")
     .addHelpText("after", examples("replay bfcl sequences.jsonl"))
@@ -20,7 +18,7 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
 
   judged(debuggable(program.command("score")))
     .summary("score predictions of a benchmark")
-    .description("Scores predictions that were made anywhere and prints the verdicts as lines of JSON.")
+    .description("Scores predictions in a JSONL file and prints the verdicts as lines of JSON.")
     .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}, or arpo-reward`)
     .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked")
     .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
@@ -36,8 +34,8 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
   debuggable(data)
     .summary("download a benchmark's data")
     .description(
-      "Downloads tasks from their public source at a pinned revision, and verifies their checksums. GAIA and HLE need a token in HF_TOKEN\n" +
-        "of an account that has accepted their terms.",
+      "Downloads tasks at a pinned revision and verifies them. GAIA and HLE need a token in HF_TOKEN of an account that has\n" +
+        "accepted their terms.",
     )
     .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}`)
     .option("--data <folder>", "where to put it (default: the user's cache)")
@@ -50,9 +48,7 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
     });
   debuggable(data.command("check"))
     .summary("look for a benchmark's questions in training data")
-    .description(
-      "Reports which questions of benchmarks are in training data: the same up to case and punctuation, or by sequences of words.",
-    )
+    .description("Finds benchmark questions in training data: equal up to case and punctuation, or by sequences of words.")
     .requiredOption("--train <files...>", "training data: .jsonl, .jsonl.gz or .parquet with questions")
     .option("--against <names...>", "benchmarks (default: all whose files are there)")
     .option("--data <folder>", "the folder with the benchmarks' files (default: the one that `data` downloads to)")

@@ -7,8 +7,8 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
   withSettings(env.command("check"), environmentCheckFlags)
     .summary("what an environment asks for, and what it gives away")
     .description(
-      "Measures success of the scripted expert, of policies that understand nothing and of the model before training; what constant answers are worth;\n" +
-        "how much of the other splits' texts training has; how many groups of a training step would have a signal; and copying by place.",
+      "Checks an environment before training: success of its expert, of thoughtless policies, of constant answers and of the\n" +
+        "model; overlap of splits; groups with a signal.",
     )
     .argument("[name]", "the environment; that of the configuration file if left out")
     .option("--no-sampling", "measure no model")
@@ -23,8 +23,8 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
   withSettings(program.command("advise [agent...]"), doctorFlags)
     .summary("which model, and what next")
     .description(
-      "Plays a few episodes with a model before any training, and says whether it makes tool calls and finds rewards that differ, which\n" +
-        "published models can be trained in the memory and the time there is, and what to do next. Of an agent too, as train-agent takes it.",
+      "Plays a few episodes before training. Reports whether the model calls tools and finds differing rewards, which published\n" +
+        "models fit the memory and time, and the next step. Accepts an agent as train-agent does.",
     )
     .option("--tasks <file>", "of an agent: JSON lines, each with a prompt")
     .option("--reward <file>", "of an agent: a module whose default export is ({ task, answer }) => number")

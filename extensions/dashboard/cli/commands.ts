@@ -5,10 +5,7 @@ import { runsFolder } from "../../../src/runs/layout.ts";
 export const dashboardCommands: AddCommands = (program, { screen, examples }) => {
   debuggable(program.command("dashboard"))
     .summary("look at runs in a browser")
-    .description(
-      "Serves the dashboard until Ctrl-C: curves while a run is trained, its episodes, and why each of their tokens moved.\n" +
-        "Only this machine reaches it, unless --host names another address: then a token is required.",
-    )
+    .description("Serves the dashboard until Ctrl-C. Other machines need --host and then a token.")
     .argument("[folder]", `a folder of runs, or of one run (default: ${runsFolder})`)
     .option("--port <n>", "default: 4747; 0 for any that is free")
     .option("--host <address>", "where to listen (default: 127.0.0.1)")

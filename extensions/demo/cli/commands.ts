@@ -5,8 +5,8 @@ export const demoCommands: AddCommands = (program, { screen, exit, examples }) =
   debuggable(program.command("demo"))
     .summary("train a published model, on this machine")
     .description(
-      "Fetches SmolLM2-135M-Instruct (98 MB), teaches it the form of answers by a few demonstrations, plays unseen tasks, trains by GRPO, and\n" +
-        "plays the same tasks again, those in wordings that no training task has apart. Called again, it continues where it was stopped.",
+      "Downloads SmolLM2-135M-Instruct (98 MB), teaches it the form of answers, trains it by GRPO, and measures it on unseen\n" +
+        "tasks and wordings. Called again, it continues.",
     )
     .argument("<model>", "smollm2")
     .option("--task <name>", "calculation, calculator, which is called, or shop, over an SQLite file", "calculation")

@@ -5,8 +5,8 @@ export const evalsCommands: AddCommands = (program, { screen, examples }) => {
   debuggable(program.command("import"))
     .summary("a training of another package's evaluation, or of an RFT job")
     .description(
-      "Checks a job of OpenAI's reinforcement fine-tuning and its data, or a configuration of promptfoo, and writes a file that trains on\n" +
-        "it. Says which settings it took over, and which have no counterpart.",
+      "Checks a job of OpenAI's reinforcement fine-tuning or a promptfoo configuration, and writes a file that trains on it.\n" +
+        "Settings without a counterpart are listed.",
     )
     .argument("<kind>", "openai-rft or promptfoo")
     .argument("<files...>", "job.json train.jsonl, or promptfooconfig.yaml")

@@ -6,8 +6,8 @@ export const labCommands: AddCommands = (program, { screen, errorScreen, example
   debuggable(program.command("lab"))
     .summary("run the theory: which combinations converge")
     .description(
-      "Runs every combination of advantage, update, level, order and M on small problems with exact expectations, and says for each whether\n" +
-        "J ever falls, whether it reaches the optimum, and the smallest counter-example (docs/lab.md).",
+      "Runs every combination of advantage, update, level, order and M on small exact problems: does J ever fall, does it reach\n" +
+        "the optimum, and what is the smallest counter-example?",
     )
     .option("--json", "print every cell with its verdict as JSON, and nothing else")
     .option("--full", "one to three turns, more problems and updates, a longer search: a quarter of an hour or more")

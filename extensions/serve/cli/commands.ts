@@ -5,9 +5,8 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
   trusting(runningPython(debuggable(program.command("serve"))))
     .summary("serve the engine of this machine, or an environment, to other programs")
     .description(
-      "With --tinker: the Tinker interface, so that programs of its Python SDK train and sample here (docs/tinker.md).\n" +
-        "With --inference: actions in token ids with their log-probs, as verifiers asks for them (POST /inference/v1/generate).\n" +
-        "With --env NAME --as openenv or ors: an environment, so that other trainers use it (docs/environments/remote.md).",
+      "Serves other programs. --tinker: the Tinker interface, for its Python SDK. --inference: chat completions, and token ids with\n" +
+        "log-probs for verifiers. --env NAME --as openenv or ors: an environment.",
     )
     .option("--inference", "serve POST /v1/chat/completions, POST /inference/v1/generate and GET /v1/models")
     .option("--env <name>", "the environment that is served")

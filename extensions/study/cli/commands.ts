@@ -6,8 +6,8 @@ export const studyCommands: AddCommands = (program, { screen, exit, examples }) 
   debuggable(program.command("study"))
     .summary("run an experiment of several arms, rates and seeds")
     .description(
-      "Does what is left of a study: tunes every arm on validation tasks, trains it with the reported seeds, and writes table, figures and page.\n" +
-        "A study is a file in studies/. Finished runs are kept as small files; the same command continues what was interrupted.",
+      "Runs the remaining parts of a study: tunes every arm on validation tasks, trains it with the reported seeds, and writes\n" +
+        "tables, figures and page. Finished runs are kept, so the same command continues.",
     )
     .argument("<name>", "its name in studies/, or its file")
     .option("--dry-run", "print arms, runs and the estimated hours; start nothing")
