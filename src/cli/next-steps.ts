@@ -1,5 +1,6 @@
 import { splitsOf } from "../environments/environment.ts";
 import type { StepRecord, Summary } from "../runs/records.ts";
+import { conversationsAlone } from "../sdk/run-environment.ts";
 import type { RunPlan } from "../sdk/train.ts";
 import { commandPrefix, quoted, shownPath } from "../terminal/invocation.ts";
 import type { Report } from "./report.ts";
@@ -31,7 +32,7 @@ export async function nextSteps({ plan, summary, metrics, flags }: RunState): Pr
     [`${command} dashboard --open`, "look at it: curves, episodes, and why each token moved"],
     [`${command} runs show ${run}`, "every step and metric"],
   ];
-  if (config.environment.name === "conversations") return [...look, ...afterConversations(run)];
+  if (config.environment.name === conversationsAlone) return [...look, ...afterConversations(run)];
   const challenged = splitsOf(environment).includes("challenge") && (await environment.size("challenge")) > 0;
   const harder = `${command} eval --model ${run} --split challenge${configFlag(flags)}`;
   return [

@@ -13,6 +13,9 @@ import { settingsSchema, type TrainingConfig } from "../training/settings.ts";
 import type { UserConfig } from "../training/user-config.ts";
 import { requireTrusted } from "./trust.ts";
 
+/** The name that stands for an environment where a run learned from conversations alone. Its model goes into any. */
+export const conversationsAlone = "conversations";
+
 /**
  * A model that is a run's folder brings the environment in which the run was trained.
  * @returns the configuration with the run's environment, if it names none itself
@@ -23,7 +26,7 @@ export function withRunEnvironment(user: UserConfig, flags: UserConfig = {}): Us
   if (run === undefined) return user;
   const trained = recordedEnvironment(run).name;
   for (const asked of [nameOf(flags), nameOf(user)])
-    if (asked !== undefined && asked !== trained) throw otherEnvironment(run, trained, asked);
+    if (asked !== undefined && asked !== trained && trained !== conversationsAlone) throw otherEnvironment(run, trained, asked);
   return user.environment === undefined ? { ...user, environment: recordedConfig(run, ["environment"]).environment } : user;
 }
 
@@ -37,8 +40,11 @@ export function resolvePlayed(user: UserConfig, flags: UserConfig): TrainingConf
   if (run === undefined) return resolveConfig(user, flags);
   const trained = recordedEnvironment(run).name;
   const asked = nameOf(flags) ?? nameOf(user);
-  if (asked !== undefined && asked !== trained) throw otherEnvironment(run, trained, asked);
   const { rollout, chat } = recordedConfig(run, ["rollout", "chat"]);
+  if (asked !== undefined && asked !== trained) {
+    if (trained !== conversationsAlone) throw otherEnvironment(run, trained, asked);
+    return resolveConfig({ ...(chat === undefined ? {} : { chat }), ...user }, flags);
+  }
   const own = typeof user.environment === "object" && nameOf(user) === trained;
   const played = {
     ...(chat === undefined ? {} : { chat }),

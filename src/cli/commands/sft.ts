@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { layout } from "../../runs/layout.ts";
+import { conversationsAlone } from "../../sdk/run-environment.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { loadConfigFile } from "../../training/config-file.ts";
 import type { UserConfig } from "../../training/user-config.ts";
@@ -13,11 +14,11 @@ export async function sftCommand(flags: TrainFlags, screen: Screen): Promise<num
   const asked = settingsOf(supervisedFlags, flags);
   const algorithm = { ...(typeof asked.algorithm === "object" ? asked.algorithm : {}), kind: "sft" as const };
   const settings: UserConfig = { ...asked, algorithm };
-  return runTraining(withoutEnvironment(file, settings) ? { ...file, ...conversationsAlone } : file, settings, flags, screen);
+  return runTraining(withoutEnvironment(file, settings) ? { ...file, ...alone } : file, settings, flags, screen);
 }
 
 /** The settings for training on conversations that belong to no environment: nothing is played, so nothing is evaluated. */
-const conversationsAlone: UserConfig = { environment: "conversations", evaluation: { tasks: 0 } };
+const alone: UserConfig = { environment: conversationsAlone, evaluation: { tasks: 0 } };
 
 function withoutEnvironment(file: UserConfig, { environment, model = file.model, algorithm }: UserConfig): boolean {
   const hasData = typeof algorithm === "object" && "data" in algorithm && algorithm.data !== undefined;
