@@ -3,6 +3,7 @@ import "../extensions/install.ts";
 export { type ProtocolOptions, researchProtocol } from "../extensions/arpo-protocol/protocol.ts";
 export { type ResearchReward, researchReward } from "../extensions/arpo-protocol/reward.ts";
 export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
+export { type AgentCheck, type AgentCheckReport, checkAgent, type LazyResult } from "../extensions/check/agent-check.ts";
 export { type CheckOptions, checkEnvironment } from "../extensions/check/check.ts";
 export type { EnvironmentReport } from "../extensions/check/report.ts";
 export { officeEnvironment } from "../extensions/office/office.ts";

@@ -359,6 +359,9 @@ export const parts: readonly Part[] = [
       "what can be learned: what an environment asks for and gives away ([environments/check.md](environments/check.md)), and which model can, from a few episodes",
     knows: [
       ...worlds,
+      "src/agents",
+      "src/http",
+      "src/inference",
       "src/hub",
       "src/engines/local",
       "src/statistics",

@@ -99,6 +99,27 @@ export function stepSeconds({ cost }: Trial, played: number, parameters: number)
   return ((cost.samplingPerStep + cost.trainingPerStep) * parameters) / played;
 }
 
+/** An answer's tokens, a call with its arguments or a few words. */
+const answerTokens = 48;
+/** The shares of a machine's peak that long products reach, and those of one token at a time. */
+const [longShare, tokenShare] = [0.5, 0.25];
+
+/**
+ * Seconds of a step of a model that was never played, by the products that this machine makes: the prompt of a group is computed once, a pass forward
+ * costs two operations a parameter and token, and one backward four.
+ * @param agent the requests of an episode, and the tokens of the first
+ */
+export function guessedStepSeconds(
+  parameters: number,
+  { requests, tokens }: { readonly requests: number; readonly tokens: number },
+  { tasksPerStep, groupSize }: { readonly tasksPerStep: number; readonly groupSize: number },
+  gflops: number,
+): number {
+  const answers = tasksPerStep * groupSize * Math.max(1, requests) * answerTokens;
+  const products = (8 * (tasksPerStep * tokens + answers)) / longShare + (2 * answers) / tokenShare;
+  return (parameters * products) / (gflops * 1e9);
+}
+
 function lengthOf(turn: Turn | undefined): number {
   return turn === undefined ? 0 : turn.context.length + turn.action.length;
 }

@@ -102,10 +102,23 @@ function randomScript(random: Random): Script {
 const calling = (call: ToolCall): AssistantMessage => ({ role: "assistant", content: "", toolCalls: [call] });
 
 /** Arguments from what was said: ids of the last results, names and numbers of the request, the first of several choices. */
-function guessedCall(tool: Tool, conversation: readonly Message[], random?: Random): ToolCall {
-  const { properties = {} } = parametersAsJsonSchema(tool) as {
-    properties?: Record<string, { type?: string; enum?: unknown[] }>;
-  };
+export function guessedCall(tool: Tool, conversation: readonly Message[], random?: Random): ToolCall {
+  return { name: tool.name, arguments: guessedObject(parametersAsJsonSchema(tool), conversation, random) };
+}
+
+/** The parts of a JSON schema that a guess reads. */
+interface Shape {
+  readonly type?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly properties?: Readonly<Record<string, Shape>>;
+  readonly items?: Shape;
+  readonly anyOf?: readonly Shape[];
+}
+
+/** An object of a schema, from what was said. */
+export function guessedObject(schema: object, conversation: readonly Message[], random?: Random): Record<string, unknown> {
+  const { properties = {} } = schema as Shape;
   const pick = <Item>(items: readonly Item[], fallback: Item): Item =>
     random ? random.pick([...items, fallback]) : (items[0] ?? fallback);
   const request = conversation.findLast(({ role }) => role === "user")?.content ?? "";
@@ -114,20 +127,28 @@ function guessedCall(tool: Tool, conversation: readonly Message[], random?: Rand
     .map(({ content }) => content)
     .reverse()
     .join(" ");
-  const value = (key: string, schema: { type?: string; enum?: unknown[] }): unknown => {
+  const value = (key: string, schema: Shape): unknown => {
+    if (schema.const !== undefined) return schema.const;
     if (schema.enum !== undefined) return pick(schema.enum, schema.enum[0]);
+    if (schema.anyOf?.[0] !== undefined) return value(key, schema.anyOf[0]);
+    if (schema.type === "array") return schema.items === undefined ? [] : [value(key, schema.items)];
+    if (schema.type === "object") return guessedObject(schema, conversation, random);
+    if (schema.type === "boolean") return pick([false, true], false);
     if (schema.type === "integer" || schema.type === "number") return Number(pick(request.match(/\d+/g) ?? [], "1"));
     if (/\bid$|contact/i.test(key))
       return pick(
         [...results.matchAll(/"id":"([^"]+)"/g)].map(([, id]) => id),
         "a1",
       );
-    return pick([...(request.match(/\d\d:\d\d/g) ?? []).filter(() => key === "time"), ...namesIn(request)], request);
+    const times = (request.match(/\d\d:\d\d/g) ?? []).filter(() => key === "time");
+    return pick([...times, ...codesIn(request), ...namesIn(request)], request);
   };
-  return {
-    name: tool.name,
-    arguments: Object.fromEntries(Object.entries(properties).map(([key, schema]) => [key, value(key, schema)])),
-  };
+  return Object.fromEntries(Object.entries(properties).map(([key, shape]) => [key, value(key, shape)]));
+}
+
+/** Numbers of orders and the like: words of letters and digits, addresses of mail. */
+function codesIn(text: string): string[] {
+  return text.match(/[\w.+-]+@[\w-]+\.\w+|(?=\w*[A-Za-z])(?=\w*\d)\w+(?:-\w+)*|[A-Za-z]+-\d+/g) ?? [];
 }
 
 /** Capitalised words that do not begin the text, or the first one if there is no other. */

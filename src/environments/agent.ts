@@ -103,7 +103,7 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
     start: () => {
       throw new EnvError(`an episode of "${name}"`, "started by hand", {
         expected: "a rollout: the agent holds the conversation",
-        hint: "Use it with train and eval. Branching, env check and chat need an environment that answers actions.",
+        hint: "Use it with train and eval. Branching, env check and chat need an environment that answers actions; `retrograde-rl check` checks an agent.",
       });
     },
     play: async ({ request }, policy) => {

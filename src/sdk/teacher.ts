@@ -85,7 +85,7 @@ export async function openTeacher(teacher: AskedTeacher): Promise<Teacher> {
       const isStray = code === unknownRoute || code === noThreads || code === tooLongCode;
       if (error instanceof RetrogradeError && !isStray) fault ??= `a request of the agent was refused: ${reasonOf(error)}`;
     };
-    byKey.set(apiKey, teacherModel(converse, refused));
+    byKey.set(apiKey, messageModel(converse, refused));
     return {
       apiKey,
       exchanges: () => exchanges.filter((exchange) => exchange !== undefined),
@@ -110,9 +110,9 @@ function tooLong(cause: CompletionError): HttpError {
 }
 
 /** The model has no tokens that anybody here knows. */
-function teacherModel(converse: ChatModel["converse"], refused: ChatModel["refused"]): InferenceModel {
+export function messageModel(converse: ChatModel["converse"], refused: ChatModel["refused"]): InferenceModel {
   const none = (what: string) => () => {
-    throw new HttpError(400, what, "asked for", { expected: "messages alone: the teacher's tokens are not known here" });
+    throw new HttpError(400, what, "asked for", { expected: "messages alone: its tokens are not known here" });
   };
   const chat = { decode: () => "", count: none("a count of tokens"), converse, refused };
   return { maxLength: Number.MAX_SAFE_INTEGER, vocabularySize: 0, chat, sample: none("an answer in token ids") };
@@ -162,17 +162,19 @@ function replyOf({ content, reasoning, calls, finish, usage }: Completion, names
     ...(reasoning === undefined || reasoning === "" ? {} : { reasoning }),
     ...(toolCalls.length === 0 ? {} : { toolCalls }),
   };
+  return { ...wholeReply(message, usage), finish: finish === "length" ? "length" : "stop" };
+}
+
+/** A message as a reply, without tokens. */
+export function wholeReply(message: AssistantMessage, usage?: Completion["usage"]): ConversationReply {
   return {
-    message,
-    finish: finish === "length" ? "length" : "stop",
-    promptTokens: usage?.promptTokens ?? 0,
-    completionTokens: usage?.completionTokens ?? 0,
+    ...{ message, finish: "stop", promptTokens: usage?.promptTokens ?? 0, completionTokens: usage?.completionTokens ?? 0 },
     sampled: { context: Context.of([]), action: [], logprobs: [] },
   };
 }
 
 /** Streams a message in one part each: it is whole when it comes. */
-function emit({ reasoning = "", content, toolCalls = [] }: AssistantMessage, { onDelta }: ConversationRequest): void {
+export function emit({ reasoning = "", content, toolCalls = [] }: AssistantMessage, { onDelta }: ConversationRequest): void {
   if (reasoning !== "") onDelta?.({ kind: "reasoning", text: reasoning, tokens: [] });
   if (content !== "") onDelta?.({ kind: "text", text: content, tokens: [] });
   for (const [index, { name, arguments: args, argumentsText }] of toolCalls.entries()) {

@@ -1,11 +1,15 @@
 import { join } from "node:path";
+import { readTasks } from "../../../src/agents/tasks.ts";
+import { shownEpisodes } from "../../../src/cli/conversation.ts";
 import { showDownload } from "../../../src/cli/download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { chooseProvider, type Device } from "../../../src/engines/local/device-choice.ts";
 import { availableMemory } from "../../../src/engines/local/machine/memory-available.ts";
 import { gibibytes, parameterText } from "../../../src/engines/local/memory.ts";
 import { parameterCount } from "../../../src/engines/local/model/model-config.ts";
 import { readModelConfig } from "../../../src/engines/local/model/model-folder.ts";
+import { measurePeak } from "../../../src/engines/local/peak.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { type Trial, tryOut } from "../../../src/sdk/cost.ts";
@@ -24,7 +28,8 @@ import { hasBundledModel } from "../../../src/training/known-models.ts";
 import type { TrainingConfig } from "../../../src/training/settings.ts";
 import { checkShownTools } from "../../../src/training/shown-tools.ts";
 import type { UserConfig } from "../../../src/training/user-config.ts";
-import { type Chances, chancesOf, type Fitting, fittingModels, stepSeconds } from "../advice.ts";
+import { type Chances, chancesOf, type Fitting, fittingModels, guessedStepSeconds, stepSeconds } from "../advice.ts";
+import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
 
 export interface AdviseFlags extends SettingValues {
   readonly tasks?: string;
@@ -48,21 +53,40 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   const time = limitOf("--hours", flags.hours, 3600) ?? 8 * 3600;
   const { config, user } = await asked(agent, flags);
   const quiet = flags.json === true;
+  const checked = agent.length > 0 ? await checkOf(agent, flags, screen, quiet) : undefined;
+  const holes = checked?.findings ?? [];
   const what = agent.length > 0 ? `${agent.join(" ")} --tasks ${flags.tasks} --reward ${flags.reward}` : undefined;
   const { environment } = config;
   if (config.model === "default" && !hasBundledModel(environment.name)) {
-    const fitting = fittingModels({ ...trainingUse(config), length: assumedLength }, bytes);
-    if (quiet) screen.line(JSON.stringify({ memoryBytes: bytes, fitting }, null, 1));
-    else show([...choiceLines(fitting, bytes), "", `Next: ${firstTrial(fitting, what ?? `--env ${environment.name}`)}`], screen);
+    const { threads, device } = config.engine as { readonly threads: number; readonly device: Device };
+    const { provider } = await chooseProvider(device, threads);
+    const gflops = await measurePeak({ threads, provider });
+    const length = checked === undefined ? assumedLength : Math.max(assumedLength, 2 * checked.asks.tokens);
+    const of = checked?.asks ?? { requests: 2, tokens: assumedLength };
+    const fitting = fittingModels({ ...trainingUse(config), length }, bytes).map((each) => ({
+      ...each,
+      seconds: config.steps * guessedStepSeconds(each.parameters, of, config.rollout, gflops),
+    }));
+    const machine = { bytes, length, time, steps: config.steps, gflops, provider };
+    const next = `Next: ${firstTrial(fitting, what ?? `--env ${environment.name}`)}`;
+    if (quiet) screen.line(JSON.stringify({ memoryBytes: bytes, gflops, provider, fitting, holes }, null, 1));
+    else show([...choiceLines(fitting, machine), ...holeLines(holes), "", next], screen);
     return;
   }
-  const { chances, trial, model, tools } = await tried(config, user, (line) => (quiet ? undefined : screen.line(line)), screen);
+  const hasTools = checked === undefined ? undefined : checked.tools.length > 0;
+  const { chances, trial, model, tools } = await tried(
+    config,
+    user,
+    hasTools,
+    (line) => (quiet ? undefined : screen.line(line)),
+    screen,
+  );
   const fitting = fittingModels({ ...trainingUse(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
     ...each,
     seconds: config.steps * stepSeconds(trial, model.parameters, each.parameters),
   }));
   if (quiet) {
-    const found = { model, chances, cost: trial.cost, memoryBytes: bytes, seconds: time, fitting };
+    const found = { model, chances, cost: trial.cost, memoryBytes: bytes, seconds: time, fitting, holes };
     screen.line(JSON.stringify(found, null, 1));
     return;
   }
@@ -70,6 +94,13 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     ...trialLines(chances, trial, tools),
     "",
     ...fittingLines(fitting, time, { bytes, steps: config.steps }),
+    ...shownEpisodes(
+      trial.groups.flatMap(({ trajectories }) => trajectories),
+      undefined,
+      screen.paint,
+      screen.width,
+    ),
+    ...holeLines(holes),
     "",
     nextOf(
       chances,
@@ -81,26 +112,53 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   show(lines, screen);
 }
 
+/** Checks an agent's reward with few tasks, and learns what the agent asks of a model. */
+async function checkOf(
+  agent: readonly string[],
+  { tasks = "", reward }: AdviseFlags,
+  screen: Screen,
+  quiet: boolean,
+): Promise<AgentCheckReport> {
+  const onProgress = (policy: string) => (quiet ? undefined : screen.status(`playing a policy that ${policy} …`));
+  const check = { agent: agentOf(agent), tasks: readTasks(tasks).slice(0, 24), reward: await rewardOf(reward) };
+  return checkAgent({ ...check, policyMs: 4000, onProgress }).finally(() => screen.clear());
+}
+
+const holeLines = (holes: readonly string[]) => (holes.length === 0 ? [] : ["", ...holes.map((hole) => `! ${hole}`)]);
+
 function show(lines: readonly string[], screen: Screen): void {
   for (const line of lines.flatMap((each) => (each.startsWith("  ") ? [each] : wrap(each, screen.width)))) screen.line(line);
 }
 
 /** Which model to begin with, before any was played. */
-function choiceLines(fitting: readonly Fitting[], bytes: number): string[] {
+function choiceLines(fitting: readonly Timed[], { bytes, length, time, steps, gflops, provider }: Machine): string[] {
   if (fitting.length === 0) return noneFits(bytes);
-  const rows = fitting.map(({ name, parameters, form, bytes, callsTools, licence }) => [
+  const rows = fitting.map(({ name, parameters, form, bytes, callsTools, licence, seconds }) => [
     `  ${name}`,
     parameterText(parameters),
     form,
     gibibytes(bytes),
+    `${duration(seconds)}${seconds > time ? ", too long" : ""}`,
     callsTools ? "trained to" : "by demonstrations",
     licence,
   ]);
-  const head = ["  model", "size", "what is trained", "memory", "calls tools", "licence"];
+  const head = ["  model", "size", "what is trained", "memory", "the run", "calls tools", "licence"];
   return [
-    `Published models that can be trained in ${gibibytes(bytes)}, at ${count(assumedLength)} tokens`,
+    `Published models that can be trained in ${gibibytes(bytes)}, at ${count(length)} tokens. The run: ${plural(steps, "step")}, a rough guess from ` +
+      `this machine's ${count(gflops)} GFLOP/s (${provider}); --model NAME measures it`,
     ...table([head, ...rows]),
   ];
+}
+
+/** The measurements of this machine, and what a run may take. */
+interface Machine {
+  readonly bytes: number;
+  /** Tokens of a context. */
+  readonly length: number;
+  readonly time: number;
+  readonly steps: number;
+  readonly gflops: number;
+  readonly provider: string;
 }
 
 function firstTrial(fitting: readonly Fitting[], what: string): string {
@@ -142,7 +200,14 @@ interface Tried {
   readonly tools: boolean;
 }
 
-async function tried(config: TrainingConfig, user: UserConfig, say: (line: string) => void, screen: Screen): Promise<Tried> {
+/** @param hasTools whether the model is shown tools, where that is known before an episode */
+async function tried(
+  config: TrainingConfig,
+  user: UserConfig,
+  hasTools: boolean | undefined,
+  say: (line: string) => void,
+  screen: Screen,
+): Promise<Tried> {
   const environment = environmentOf(config, user);
   const { rollout, engine, seed, chat } = config;
   const guards = {
@@ -162,7 +227,7 @@ async function tried(config: TrainingConfig, user: UserConfig, say: (line: strin
         screen.status(`playing "${environment.name}" …`);
         const trial = await tryOut(model, opened, config, trialMs);
         screen.clear();
-        const tools = prompt !== undefined && prompt.tools.length > 0;
+        const tools = hasTools ?? (prompt !== undefined && prompt.tools.length > 0);
         if (trial !== undefined) return { chances: chancesOf(trial.groups, tools), trial, model: { folder, parameters }, tools };
         throw new ConfigError("model", config.model, {
           expected: `one that ends an episode of "${environment.name}" within ${trialMs / 60_000} minutes`,
@@ -178,7 +243,16 @@ async function tried(config: TrainingConfig, user: UserConfig, say: (line: strin
 function trialLines(chances: Chances, { cost }: Trial, tools: boolean): string[] {
   const { episodes, calls, invalidCalls, successes, groups, withSignal, longest, failures } = chances;
   const rows = [
-    ...(tools ? [["  calls", `${count(calls)} of tools, ${count(invalidCalls)} of them not readable or not valid`]] : []),
+    ...(tools
+      ? [
+          [
+            "  calls",
+            calls === 0
+              ? "none: no tool was called"
+              : `${count(calls)} of tools, ${count(invalidCalls)} of them not readable or not valid`,
+          ],
+        ]
+      : []),
     ["  success", interval({ ...proportionInterval(successes, episodes) })],
     ["  signal", `${count(withSignal)} of ${plural(groups, "group")} of attempts at one task have different rewards`],
     ["  length", `${count(cost.tokensPerEpisode)} sampled tokens an episode, the longest context ${count(longest)}`],

@@ -20,6 +20,22 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
       exit(await environmentCheckCommand(name, flags, screen));
     });
 
+  program
+    .command("check <agent...>")
+    .summary("is my reward any good? lazy policies against an agent")
+    .description(
+      "Plays an agent, as train-agent takes it, with scripted policies in place of its model: silence, an echo, each tool, random tools, constant\n" +
+        "answers. Says which are paid, which answers are in prompts, which tasks look alike. Its tools are really called.",
+    )
+    .option("--tasks <file>", "JSON lines, each with a prompt")
+    .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
+    .option("--json", "print the report as JSON")
+    .addHelpText("after", examples("check agent.ts --tasks tasks.jsonl --reward reward.ts"))
+    .action(async (agent, flags) => {
+      const { agentCheckCommand } = await import("./agent-check.ts");
+      exit(await agentCheckCommand(agent, flags, screen));
+    });
+
   withSettings(program.command("advise [agent...]"), doctorFlags)
     .summary("which model, and what next")
     .description(

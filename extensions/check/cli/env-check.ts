@@ -1,10 +1,12 @@
 import { showDownload } from "../../../src/cli/download.ts";
 import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { modelFolder, openModel, samplingUse } from "../../../src/sdk/model.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
 import { count, interval, percent, plural, table } from "../../../src/terminal/format.ts";
+import { commandPrefix } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { resolveConfig } from "../../../src/training/config.ts";
 import { loadConfigFile } from "../../../src/training/config-file.ts";
@@ -29,6 +31,11 @@ export async function environmentCheckCommand(
   { json, sampling = true, trainingTasks = "2000", ...flags }: EnvironmentCheckFlags,
   screen: Screen,
 ): Promise<number> {
+  if (name !== undefined && /\.[cm]?[jt]sx?$/.test(name))
+    throw new ConfigError("the environment", name, {
+      expected: "the name of one, such as office",
+      hint: `An agent is checked by \`${commandPrefix()} check ${name} --tasks tasks.jsonl --reward reward.ts\`.`,
+    });
   const user = await loadConfigFile(flags.config);
   const config = resolveConfig(user, named(settingsOf(environmentCheckFlags, flags), name));
   const world = environmentOf(config, user);

@@ -1,0 +1,259 @@
+import { randomBytes } from "node:crypto";
+import type { ConversationRequest } from "../../src/chat/conversation.ts";
+import { optionsDoor } from "../../src/core/door.ts";
+import { RetrogradeError, reasonOf } from "../../src/core/errors.ts";
+import { mean } from "../../src/core/mean.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import { Semaphore } from "../../src/core/semaphore.ts";
+import type { TaskRequest } from "../../src/environments/define.ts";
+import { HttpError } from "../../src/http/http-error.ts";
+import type { InferenceModel } from "../../src/inference/model.ts";
+import { serveInference, unknownRoute } from "../../src/inference/server.ts";
+import { openAgent } from "../../src/sdk/agent-attempts.ts";
+import { emit, messageModel, wholeReply } from "../../src/sdk/teacher.ts";
+import type { AgentTraining } from "../../src/sdk/train-agent.ts";
+import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
+import {
+  answerFields,
+  callingPolicies,
+  constantPolicies,
+  type LazyPolicy,
+  lazyAnswer,
+  oracleOf,
+  silentPolicies,
+} from "./agent-policies.ts";
+
+export interface AgentCheck<T extends TaskRequest = TaskRequest> extends Pick<AgentTraining<T>, "agent" | "reward"> {
+  readonly tasks: readonly T[];
+  /** Time of one attempt, in milliseconds. Default 30,000. */
+  readonly timeoutMs?: number;
+  /** Time of one policy, in milliseconds: no further task is begun after it. Default 20,000. */
+  readonly policyMs?: number;
+  /** Attempts at the same time. Default 4. */
+  readonly concurrency?: number;
+  /** Receives the name of each policy before it plays. */
+  readonly onProgress?: (policy: string) => void;
+}
+
+/** One policy that understands nothing. */
+export interface LazyResult {
+  readonly policy: string;
+  /** Tasks that it attempted in its time, and that have a score. */
+  readonly tasks: number;
+  /** The share of these that it solves: reward 1. */
+  readonly success: number;
+  readonly reward: number;
+  /** The prompt of a task that it solves. */
+  readonly example?: string;
+}
+
+/** The findings about an agent's tasks and reward. */
+export interface AgentCheckReport {
+  readonly tasks: number;
+  /** Names of the tools that the agent shows its model. */
+  readonly tools: readonly string[];
+  readonly policies: readonly LazyResult[];
+  /** Tasks that no policy solves, that some do, and that all do. */
+  readonly solvedBy: { readonly none: number; readonly some: number; readonly all: number };
+  /** Prompts that several tasks have whose other fields differ: nobody can tell these apart. */
+  readonly equalPrompts: readonly { readonly prompt: string; readonly tasks: number }[];
+  /** Fields whose value solves a task and is in what the model is shown, with the number of these tasks. */
+  readonly leaks: readonly { readonly field: string; readonly tasks: number; readonly example: string }[];
+  /** Attempts without a score, by their reasons: a reward that raises an error on answers which a model may give, too. */
+  readonly errors: Readonly<Record<string, number>>;
+  /** Mean requests of an attempt in which tools are called, and tokens of the longest request, tools included, by its characters. */
+  readonly asks: { readonly requests: number; readonly tokens: number };
+  /** In words, what should be mended. Empty if nothing was found. */
+  readonly findings: readonly string[];
+}
+
+const refuseUnknown = optionsDoor<AgentCheck>("checkAgent", {
+  ...{ agent: true, reward: true, tasks: true, timeoutMs: true, policyMs: true, concurrency: true, onProgress: true },
+});
+
+/** The share from which a policy that calls tools or guesses counts as a hole: below it is chance. */
+const holeShare = 0.05;
+
+/**
+ * Plays policies that understand nothing against an agent, by an endpoint of this process in place of its model: silence, an echo, tools with arguments
+ * from the prompt, constant answers. What they are paid for, a model will learn instead of the task. The agent's tools are really called.
+ * @example
+ * const tasks = [{ prompt: "When do I have Demo?", time: "14:30" }];
+ * const agent = async (prompt: string) => `Ask me another time: ${prompt}`;
+ * const reward = ({ task, answer }: AgentEnd<(typeof tasks)[number]>) => (String(answer).includes(task.time) ? 1 : 0);
+ * const { findings } = await checkAgent({ agent, tasks, reward });
+ * @throws ConfigError for a module that is no agent; RangeError without tasks
+ */
+export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): Promise<AgentCheckReport> {
+  refuseUnknown({ ...check });
+  const { agent, reward, tasks, timeoutMs = 30_000, policyMs = 20_000, concurrency = 4, onProgress = () => {} } = check;
+  if (tasks.length === 0) throw new RangeError("no tasks; at least one is checked");
+  const byKey = new Map<string, InferenceModel>();
+  const keys = [newKey()];
+  const server = await serveInference({
+    host: "127.0.0.1",
+    port: 0,
+    keys,
+    limits: { maxBytes: 2 ** 26 },
+    models: new Map(),
+    byKey,
+  });
+  const played = await openAgent<T>({ agent, reward, timeoutMs }, { baseUrl: `${server.baseUrl}/v1` }).catch(
+    async (error: unknown) => {
+      await server.close();
+      throw error;
+    },
+  );
+  const tools = new Set<string>();
+  /** The first conversation of each task. */
+  const shown = new Map<T, string>();
+  const errors: Record<string, number> = {};
+  let silent = 0;
+  const asks = { attempts: 0, requests: 0, tokens: 0 };
+
+  const attempt = async (policy: LazyPolicy, task: T): Promise<Outcome> => {
+    const apiKey = newKey();
+    let refusal: string | undefined;
+    let asked = 0;
+    const model = messageModel(
+      async (request) => {
+        asked++;
+        for (const { name } of request.tools ?? []) tools.add(name);
+        if (!shown.has(task)) shown.set(task, request.messages.map(({ content }) => content).join("\n"));
+        asks.tokens = Math.max(asks.tokens, tokensOf(request));
+        const message = lazyAnswer(policy, request, task);
+        emit(message, request);
+        return wholeReply(message);
+      },
+      (error) => {
+        if (error instanceof RetrogradeError && !(error instanceof HttpError && error.code === unknownRoute))
+          refusal ??= reasonOf(error);
+      },
+    );
+    byKey.set(apiKey, model);
+    const fault = () => (refusal === undefined ? undefined : `a request of the agent was refused: ${refusal}`);
+    const { outcome } = await played.attempt(task, { apiKey, fault, end: () => byKey.delete(apiKey) });
+    if (asked === 0) silent++;
+    if (policy.calls === true) {
+      asks.attempts++;
+      asks.requests += asked;
+    }
+    return outcome;
+  };
+  const solvers = new Map<T, number>(tasks.map((task) => [task, 0]));
+  const play = async (policy: LazyPolicy, counted: boolean): Promise<Map<T, Extract<Outcome, { kind: "score" }>>> => {
+    onProgress(policy.name);
+    const until = performance.now() + policyMs;
+    const places = new Semaphore(concurrency);
+    const scores = new Map<T, Extract<Outcome, { kind: "score" }>>();
+    const one = async (task: T) => {
+      if (performance.now() > until) return;
+      const outcome = await attempt(policy, task);
+      if (outcome.kind === "error") errors[outcome.error] = (errors[outcome.error] ?? 0) + 1;
+      else scores.set(task, outcome);
+    };
+    await Promise.all(tasks.map((task) => places.run(() => one(task))));
+    if (counted) for (const [task, { success }] of scores) solvers.set(task, (solvers.get(task) ?? 0) + Number(success));
+    return scores;
+  };
+
+  try {
+    const results: (LazyResult & { readonly isSilent: boolean })[] = [];
+    const add = async (policies: readonly LazyPolicy[], isSilent: boolean) => {
+      for (const policy of policies) {
+        const scores = [...(await play(policy, true))];
+        const solved = scores.find(([, { success }]) => success)?.[0].prompt;
+        results.push({
+          ...{ policy: policy.name, tasks: scores.length, isSilent },
+          success: meanOf(scores.map(([, { success }]) => Number(success))),
+          reward: meanOf(scores.map(([, score]) => score.reward)),
+          ...(solved === undefined ? {} : { example: solved }),
+        });
+      }
+    };
+    await add(silentPolicies, true);
+    await add([...callingPolicies([...tools]), ...constantPolicies(tasks)], false);
+    const leaks: AgentCheckReport["leaks"][number][] = [];
+    for (const field of answerFields(tasks).keys()) {
+      const leaking = [...(await play(oracleOf(field), false))].filter(
+        ([task, { success }]) =>
+          success && stands(String((task as unknown as Record<string, unknown>)[field]), shown.get(task) ?? task.prompt),
+      );
+      if (leaking[0] !== undefined) leaks.push({ field, tasks: leaking.length, example: leaking[0][0].prompt });
+    }
+    const counts = [...solvers.values()];
+    const all = counts.filter((solved) => solved === results.length).length;
+    const none = counts.filter((solved) => solved === 0).length;
+    const report = {
+      ...{ tasks: tasks.length, tools: [...tools], policies: results.map(({ isSilent: _, ...result }) => result) },
+      solvedBy: { none, some: tasks.length - none - all, all },
+      ...{ equalPrompts: equalPrompts(tasks), leaks, errors },
+      asks: { requests: asks.attempts === 0 ? 1 : asks.requests / asks.attempts, tokens: asks.tokens },
+    };
+    const asksNothing =
+      silent === 0
+        ? []
+        : [`${silent} attempts asked no model at our address: the agent's client is made in another way (docs/agents.md).`];
+    return { ...report, findings: [...asksNothing, ...findingsOf(report, results)] };
+  } finally {
+    await played.close();
+    await server.close();
+  }
+}
+
+function findingsOf(
+  { equalPrompts: equal, leaks, errors, tasks }: Omit<AgentCheckReport, "findings">,
+  results: readonly (LazyResult & { readonly isSilent: boolean })[],
+): string[] {
+  const example = (prompt = "") => JSON.stringify(prompt.slice(0, 100));
+  const holes = results.filter(({ success, isSilent }) => success > (isSilent ? 0 : holeShare));
+  const failed = Object.entries(errors).filter(([reason]) => reason.startsWith("reward: "));
+  return [
+    ...holes.map(
+      ({ policy, success, tasks: of, example: prompt }) =>
+        `A policy that ${policy} solves ${Math.round(success * of)} of ${of} tasks, such as ${example(prompt)}. Score what it leaves undone, or take these tasks out.`,
+    ),
+    ...leaks.map(
+      ({ field, tasks: of, example: prompt }) =>
+        `In ${of} of ${tasks} tasks the answer is in what the model is shown: \`${field}\`, as in ${example(prompt)}.`,
+    ),
+    ...equal.map(
+      ({ prompt, tasks: of }) =>
+        `${of} tasks have the prompt ${example(prompt)} and want different things: no model can distinguish them.`,
+    ),
+    ...failed.map(
+      ([reason, times]) =>
+        `The reward raised an error ${times} times (${reason.slice(8)}): such an episode has no score. A model gives odd answers too.`,
+    ),
+  ];
+}
+
+/** True where a text has a value as a word of its own. */
+function stands(value: string, text: string): boolean {
+  const at = text.toLowerCase().indexOf(value.toLowerCase());
+  const edge = (char: string | undefined) => char === undefined || !/[\p{L}\p{N}]/u.test(char);
+  return value !== "" && at >= 0 && edge(text[at - 1]) && edge(text[at + value.length]);
+}
+
+function equalPrompts(tasks: readonly TaskRequest[]): AgentCheckReport["equalPrompts"] {
+  const counts = new Map<string, number>();
+  for (const { prompt } of tasks) counts.set(prompt, (counts.get(prompt) ?? 0) + 1);
+  return [...counts].flatMap(([prompt, times]) => (times > 1 ? [{ prompt, tasks: times }] : []));
+}
+
+/** Characters of a token, of English and JSON. */
+const charactersPerToken = 3.5;
+
+function tokensOf({ messages, tools = [] }: ConversationRequest): number {
+  const shown = tools.map((tool) => [tool.name, tool.description, parametersAsJsonSchema(tool)]);
+  return Math.ceil((JSON.stringify(messages).length + JSON.stringify(shown).length) / charactersPerToken);
+}
+
+/** 0 of none: a policy whose attempts have no score. */
+function meanOf(values: readonly number[]): number {
+  return values.length === 0 ? 0 : mean(values);
+}
+
+function newKey(): string {
+  return `sk-${randomBytes(24).toString("base64url")}`;
+}

@@ -1,0 +1,151 @@
+import type { ConversationRequest } from "../../src/chat/conversation.ts";
+import { shownTools } from "../../src/chat/reply.ts";
+import type { AssistantMessage, Message } from "../../src/core/messages.ts";
+import { randomStream } from "../../src/core/random.ts";
+import type { TaskRequest } from "../../src/environments/define.ts";
+import type { Tool } from "../../src/tools/tool.ts";
+import { type View, words } from "./play.ts";
+import { guessedCall, guessedObject } from "./policies.ts";
+
+/** The view of a policy at a turn: the request, and the tools that it called before. */
+export interface LazyView extends View {
+  readonly called: readonly string[];
+}
+
+/** A policy that understands nothing, for an agent that somebody else wrote. */
+export interface LazyPolicy {
+  readonly name: string;
+  /** True if it calls tools. */
+  readonly calls?: true;
+  /** @param task as the file has it, which no policy but an oracle of a field reads */
+  act(view: LazyView, task: TaskRequest): AssistantMessage;
+}
+
+const say = (name: string, content: (view: LazyView, task: TaskRequest) => string): LazyPolicy => ({
+  name,
+  act: (view, task) => words(content(view, task)),
+});
+const lastOfUser = ({ conversation }: View) => conversation.findLast(({ role }) => role === "user")?.content ?? "";
+const closing = "Done.";
+
+/** Policies that call nothing. */
+export const silentPolicies: readonly LazyPolicy[] = [
+  say("says nothing", () => ""),
+  say(`says "${closing}"`, () => closing),
+  say("repeats the prompt", lastOfUser),
+  say("declines", () => "Sorry, I cannot."),
+];
+
+/** The most tools that are called alone, and calls of one attempt. */
+const [mostTools, mostCalls] = [12, 8];
+
+/** Policies that call tools with arguments from the prompt and the schemas. @param tools those that the agent showed */
+export function callingPolicies(tools: readonly string[]): LazyPolicy[] {
+  const inOrder = (name: string, order: readonly string[]): LazyPolicy => ({
+    ...{ name, calls: true },
+    act: (view) => {
+      const next = view.tools.find((tool) => tool.name === order[view.called.length]);
+      return next === undefined ? words(closing) : calls(next, view);
+    },
+  });
+  const random: LazyPolicy = {
+    ...{ name: "calls random tools with random arguments", calls: true },
+    act: (view) => {
+      const stream = randomStream(0, "random-agent-policy", lastOfUser(view), view.called.length);
+      if (view.tools.length === 0 || view.called.length >= mostCalls || stream.chance(0.3)) return words(closing);
+      const call = guessedCall(stream.pick(view.tools), view.conversation, stream);
+      return { ...words(""), toolCalls: [call] };
+    },
+  };
+  if (tools.length === 0) return [];
+  return [
+    ...tools.slice(0, mostTools).map((name) => inOrder(`calls ${name}, says "${closing}"`, [name])),
+    ...(tools.length > 1 ? [inOrder("calls every tool once", tools.slice(0, mostTools))] : []),
+    random,
+  ];
+}
+
+const calls = (tool: Tool, { conversation }: View): AssistantMessage => ({
+  ...words(""),
+  toolCalls: [guessedCall(tool, conversation)],
+});
+
+/** The most constant answers, and fields, that are tried; characters of the answer that has all. */
+const [mostConstants, mostFields, mostCharacters] = [6, 6, 4000];
+
+/** Fields of tasks beside their prompts that could be answers, with their texts, in the order of the file. */
+export function answerFields(tasks: readonly TaskRequest[]): Map<string, string[]> {
+  const fields = new Map<string, string[]>();
+  for (const task of tasks)
+    for (const [name, value] of Object.entries(task)) {
+      if (name === "prompt" || name === "kind" || (typeof value !== "string" && typeof value !== "number") || value === "")
+        continue;
+      fields.set(name, [...(fields.get(name) ?? []), String(value)]);
+    }
+  return new Map([...fields].slice(0, mostFields));
+}
+
+/** The least share of tasks with a value, for a constant answer of it. */
+const leastConstant = 0.1;
+
+/** Policies that answer without looking: the values that tasks have most often, and all values together. */
+export function constantPolicies(tasks: readonly TaskRequest[]): LazyPolicy[] {
+  const counts = new Map<string, number>();
+  const fields = answerFields(tasks);
+  for (const value of [...fields.values()].flat()) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const common = [...counts]
+    .filter(([, times]) => times > 1 && times >= leastConstant * tasks.length)
+    .sort((a, b) => b[1] - a[1]);
+  const constant = common
+    .slice(0, mostConstants)
+    .map(([value]) => say(`says ${JSON.stringify(value.slice(0, 40))}`, () => value));
+  const lists = [...fields].flatMap(([name, values]) => {
+    const all = [...new Set(values)].join(", ");
+    return new Set(values).size < 2 || all.length > mostCharacters ? [] : [say(`lists every ${name} of the file`, () => all)];
+  });
+  return [...constant, ...lists];
+}
+
+/** Says what a field of the task has: where the prompt has it too, it is a leak. */
+export function oracleOf(field: string): LazyPolicy {
+  return say(`says the task's ${field}`, (_, task) => String((task as unknown as Record<string, unknown>)[field] ?? ""));
+}
+
+/**
+ * The answer of a policy to a request. Where a call is required it is made, and where a form is, the text is put into it: an agent that parses answers
+ * would refuse others.
+ */
+export function lazyAnswer(policy: LazyPolicy, request: ConversationRequest, task: TaskRequest): AssistantMessage {
+  const { messages, toolChoice, form } = request;
+  const tools = shownTools(request);
+  const since = messages.findLastIndex(({ role }) => role === "user");
+  const called = messages.slice(since + 1).flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
+  const view = { conversation: messages, tools, called: called.map(({ name }) => name) };
+  const message = policy.act(view, task);
+  if (message.toolCalls !== undefined) return message;
+  const forced =
+    typeof toolChoice === "object"
+      ? tools.find(({ name }) => name === toolChoice.tool)
+      : toolChoice === "required"
+        ? tools[0]
+        : undefined;
+  if (forced !== undefined) return calls(forced, view);
+  if (message.content === "" || form === undefined) return message;
+  return words(JSON.stringify(form === "json" ? { answer: message.content } : formed(form.schema, message.content, messages)));
+}
+
+/** An object of a schema with a text in each field of text that has no other choice. */
+function formed(schema: object, text: string, conversation: readonly Message[]): unknown {
+  const { properties = {} } = schema as {
+    readonly properties?: Readonly<Record<string, { readonly type?: unknown; readonly enum?: readonly unknown[] }>>;
+  };
+  const guessed = guessedObject(schema, conversation);
+  for (const [name, { type, enum: values }] of Object.entries(properties)) {
+    const chosen = values?.find((value) => String(value) === text);
+    if (chosen !== undefined) guessed[name] = chosen;
+    else if (values === undefined && type === "string") guessed[name] = text;
+    else if (values === undefined && (type === "number" || type === "integer") && text !== "" && Number.isFinite(Number(text)))
+      guessed[name] = Number(text);
+  }
+  return guessed;
+}

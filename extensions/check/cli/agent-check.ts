@@ -1,0 +1,58 @@
+import { readTasks } from "../../../src/agents/tasks.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { agentOf, rewardOf } from "../../../src/sdk/train-agent.ts";
+import { count, percent, plural, table } from "../../../src/terminal/format.ts";
+import { commandPrefix, quoted } from "../../../src/terminal/invocation.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { wrap } from "../../../src/terminal/wrap.ts";
+import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
+
+export interface AgentCheckFlags {
+  readonly tasks?: string;
+  readonly reward?: string;
+  readonly json?: boolean;
+}
+
+/** The most tasks that are played. */
+const mostTasks = 100;
+
+/** Plays policies that understand nothing against an agent. @returns the exit code: 1 where something was found */
+export async function agentCheckCommand(agent: readonly string[], flags: AgentCheckFlags, screen: Screen): Promise<number> {
+  const { tasks: file, reward, json } = flags;
+  if (file === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const onProgress = (policy: string) => (json === true ? undefined : screen.status(`playing a policy that ${policy} …`));
+  const all = readTasks(file);
+  const report = await checkAgent({
+    ...{ agent: agentOf(agent), tasks: all.slice(0, mostTasks), reward: await rewardOf(reward), onProgress },
+  }).finally(() => screen.clear());
+  if (json === true) screen.line(JSON.stringify(report, null, 1));
+  else {
+    const of =
+      all.length > report.tasks ? `the first ${report.tasks} of ${plural(all.length, "task")}` : plural(report.tasks, "task");
+    screen.line(`${agent.join(" ")}, ${of}; scripted policies that understand nothing in place of its model`);
+    for (const line of reportLines(report)) screen.line(line);
+    const next =
+      report.findings.length > 0
+        ? "mend the reward or the tasks, and check again: a model learns what is paid."
+        : `${commandPrefix()} advise ${agent.map(quoted).join(" ")} --tasks ${quoted(file)} --reward ${quoted(reward ?? "")}`;
+    for (const line of ["", ...findingLines(report, screen), `Next: ${next}`]) screen.line(line);
+  }
+  return report.findings.length > 0 ? 1 : 0;
+}
+
+function reportLines({ policies, solvedBy, tools, errors }: AgentCheckReport): string[] {
+  const rows = policies.map(({ policy, success, reward, tasks }) => [
+    ...[`  ${policy}`, percent(success), reward.toFixed(3), count(tasks)],
+  ]);
+  return [
+    ...table([["  policy", "solves", "reward", "of"], ...rows]),
+    `Tasks that no policy solves: ${count(solvedBy.none)}; some: ${count(solvedBy.some)}; all: ${count(solvedBy.all)}. Tools that the model is shown: ${tools.join(", ") || "none"}`,
+    ...Object.entries(errors).map(([reason, times]) => `Without a score, ${count(times)}×: ${reason}`),
+  ];
+}
+
+/** The findings, each with a mark. */
+export function findingLines({ findings }: Pick<AgentCheckReport, "findings">, { paint, width }: Screen): string[] {
+  if (findings.length === 0) return ["Nothing found: no lazy policy is paid, no answer is in a prompt."];
+  return findings.flatMap((finding) => wrap(`! ${finding}`, width).map((line) => paint.yellow(line)));
+}
