@@ -13,7 +13,7 @@ import { settingsSchema, type TrainingConfig } from "../training/settings.ts";
 import type { UserConfig } from "../training/user-config.ts";
 import { requireTrusted } from "./trust.ts";
 
-/** The name that stands for an environment where a run learned from conversations alone. Its model goes into any. */
+/** The name that is an environment where a run learned from conversations alone. Its model goes into any. */
 export const conversationsAlone = "conversations";
 
 /**
