@@ -2,7 +2,8 @@ import { defineConfig } from "vitest/config";
 import { softwareVulkan } from "./test/software-vulkan.ts";
 
 const named = (ending: string) => `{src,extensions,research,test}/**/*${ending}`;
-const common = { pool: "forks" as const, env: softwareVulkan() };
+const engines = "extensions/engines.ts";
+const common = { pool: "forks" as const, setupFiles: [engines], env: softwareVulkan() };
 
 /** Where a test belongs: CONTRIBUTING.md. */
 export default defineConfig({
@@ -16,7 +17,7 @@ export default defineConfig({
           name: "unit",
           include: [named(".test.ts")],
           exclude: [named(".contract.test.ts"), named(".slow.test.ts")],
-          setupFiles: ["test/unit-setup.ts"],
+          setupFiles: [engines, "test/unit-setup.ts"],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },

@@ -1,3 +1,5 @@
+import "../extensions/engines.ts";
+
 /** `retrograde-rl/evals`: evaluations of other packages as tasks, agents and rewards. */
 export type { Evals } from "../extensions/evals/evals.ts";
 export { fromPromptfoo, type PromptfooTask } from "../extensions/evals/promptfoo.ts";

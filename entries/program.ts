@@ -1,3 +1,5 @@
+import "../extensions/engines.ts";
+
 import { extensionCommands } from "../extensions/commands.ts";
 import { defaults } from "../extensions/defaults.ts";
 import { main as run } from "../src/cli/program.ts";

@@ -1,3 +1,5 @@
+import "../extensions/engines.ts";
+
 import { ConfigError, MeasurementError } from "../src/core/errors.ts";
 import { verdictWithheld } from "../src/core/outcome.ts";
 import type { TaskRequest } from "../src/environments/define.ts";

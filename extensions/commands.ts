@@ -1,4 +1,5 @@
 import type { AddCommands } from "../src/cli/command-tools.ts";
+import { localCommands } from "../src/engines/local/cli/commands.ts";
 import { benchmarkCommands } from "./benchmarks/cli/commands.ts";
 import { checkCommands } from "./check/cli/commands.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
@@ -11,6 +12,7 @@ import { studyCommands } from "./study/cli/commands.ts";
 
 /** The commands of this package's extensions, in the order of the help. Their own modules are loaded when they are called. */
 export const extensionCommands: readonly AddCommands[] = [
+  localCommands,
   dashboardCommands,
   checkCommands,
   demoCommands,

@@ -10,6 +10,7 @@ import { bfclSettingsSchema } from "./bfcl/settings.ts";
 import { defaults } from "./defaults.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { shopEnvironment } from "./demo/shop/shop.ts";
+import { engines } from "./engines.ts";
 import { conversationFormats } from "./formats/conversations/formats.ts";
 import { harborEnvironment, harborSettingsSchema } from "./harbor/harbor.ts";
 import { judgeEvaluation } from "./judge/judging.ts";
@@ -19,7 +20,6 @@ import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeSettingsSchema } from "./office/settings.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
-import { tinkerEngine } from "./tinker/engine/open.ts";
 
 /** Nothing of ours is around it: AppWorld's server guards what the code may import, and is no sandbox. */
 const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's server, which is no sandbox" } as const;
@@ -46,7 +46,7 @@ export const extensions: readonly Extension[] = [
   { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment, shop: shopEnvironment } },
   { environments: { harbor: { create: harborEnvironment, settings: harborSettingsSchema } } },
   { wires: remoteEnvironments },
-  { engine: tinkerEngine },
   { conversations: conversationFormats },
   { rewards: { judge: judgeRewards }, judge: judgeEvaluation },
+  { engines },
 ];

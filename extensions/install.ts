@@ -1,3 +1,4 @@
+import "./engines.ts";
 import { useExtensions } from "../src/extension.ts";
 import { extensions } from "./extensions.ts";
 

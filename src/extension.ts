@@ -1,6 +1,6 @@
+import { addEngines, type EngineKind } from "./engines/registry.ts";
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
 import { addRewards, type BroughtRewards } from "./rewards/create.ts";
-import { addEngine, type RemoteEngine } from "./sdk/engine.ts";
 import { addDefaults, type Defaults } from "./training/defaults.ts";
 import { addJudge, type JudgeAnswers } from "./training/evaluation/judge.ts";
 import { addConversationFormats, type ConversationFormat } from "./training/supervised/formats.ts";
@@ -10,8 +10,8 @@ export interface Extension {
   readonly environments?: Readonly<Record<string, CreateEnvironment | NamedEnvironment>>;
   /** Environments on other servers, by the prefix of their names (`PREFIX:ADDRESS`). */
   readonly wires?: Readonly<Record<string, Wire>>;
-  /** The engine of the kind "tinker". */
-  readonly engine?: RemoteEngine;
+  /** Engines, by the kind that a configuration names. */
+  readonly engines?: Readonly<Record<string, EngineKind>>;
   readonly rewards?: BroughtRewards;
   /** Judges the answers of an evaluation. */
   readonly judge?: JudgeAnswers;
@@ -22,12 +22,12 @@ export interface Extension {
 
 /** Adds what extensions bring. Adding one again changes nothing. */
 export function useExtensions(extensions: readonly Extension[]): void {
-  for (const { environments, wires, engine, rewards = {}, judge, defaults, conversations = [] } of extensions) {
+  for (const { environments, wires, engines, rewards = {}, judge, defaults, conversations = [] } of extensions) {
     addEnvironments(environments, wires);
+    addEngines(engines);
     addConversationFormats(conversations);
     addRewards(rewards);
     if (judge !== undefined) addJudge(judge);
     if (defaults !== undefined) addDefaults(defaults);
-    if (engine !== undefined) addEngine(engine);
   }
 }

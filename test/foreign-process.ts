@@ -1,4 +1,5 @@
 /** A training run whose environment misbehaves in its third step: `foreign-process.ts MODEL FOLDER reject|throw|loop|never`. */
+import "../extensions/engines.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment, Task } from "../src/environments/environment.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";

@@ -55,13 +55,6 @@ export const parts: readonly Part[] = [
   },
   { path: "src/engines/call-order.ts", holds: "calls of an engine take effect in their order", knows: [] },
   { path: "src/engines/engine.ts", holds: "the seam: what an engine can do", knows: ["src/core"] },
-  { path: "src/engines/settings.ts", holds: "the engines that a configuration can choose", knows: ["src/core"] },
-  {
-    path: "src/engines/local",
-    holds:
-      "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
-    knows: ["src/core", "src/files", "src/processes", "src/engines/call-order.ts", "src/engines/settings.ts", ...seam],
-  },
   { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
   {
     path: "src/tools",
@@ -72,6 +65,11 @@ export const parts: readonly Part[] = [
     path: "src/chat",
     holds: "tokenizers, chat templates to ids, tool calls from text",
     knows: ["src/core", "src/files", "src/tools", "src/actions"],
+  },
+  {
+    path: "src/engines/registry.ts",
+    holds: "the kinds of engines that a configuration can choose; extensions add theirs",
+    knows: ["src/core", "src/chat", ...seam],
   },
   {
     path: "src/inference",
@@ -122,7 +120,7 @@ export const parts: readonly Part[] = [
       "src/statistics",
       "src/algorithms",
       "src/completions",
-      "src/engines/settings.ts",
+      "src/engines/registry.ts",
       "src/environments",
       "src/tools",
       "src/chat",
@@ -148,8 +146,7 @@ export const parts: readonly Part[] = [
       "src/http",
       "src/algorithms",
       "src/hub",
-      "src/engines/settings.ts",
-      "src/engines/local",
+      "src/engines/registry.ts",
       "src/agents",
       "src/inference",
       "src/environments",
@@ -165,8 +162,8 @@ export const parts: readonly Part[] = [
   },
   {
     path: "src/extension.ts",
-    holds: "what an extension brings: environments, an engine",
-    knows: ["src/environments", "src/rewards", "src/sdk", "src/training"],
+    holds: "what an extension brings: environments, engines",
+    knows: ["src/environments", "src/engines/registry.ts", "src/rewards", "src/training"],
   },
   {
     path: "src/cli",
@@ -178,8 +175,7 @@ export const parts: readonly Part[] = [
       "src/actions",
       "src/chat",
       "src/completions",
-      "src/engines/local",
-      "src/engines/settings.ts",
+      "src/engines/registry.ts",
       "src/environments",
       "src/guard",
       "src/hub",
@@ -190,6 +186,15 @@ export const parts: readonly Part[] = [
       "src/terminal",
       "src/tools",
       "src/training",
+    ],
+  },
+  {
+    path: "src/engines/local",
+    holds:
+      "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
+    knows: [
+      ...["src/core", "src/files", "src/processes", "src/chat", "src/engines/call-order.ts", "src/engines/registry.ts"],
+      ...["src/runs", "src/training", "src/terminal", "src/sdk", "src/cli", ...seam],
     ],
   },
   {
@@ -286,7 +291,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/tinker/engine",
     holds: "the engine on a Tinker server: the probe of its losses, packing of turns, recovery",
-    knows: ["src/core", "src/engines/call-order.ts", "src/sdk", "extensions/tinker/client", ...seam],
+    knows: ["src/core", "src/engines/call-order.ts", "src/engines/registry.ts", "extensions/tinker/client", ...seam],
   },
   {
     path: "extensions/tinker/server",
@@ -400,6 +405,7 @@ export const parts: readonly Part[] = [
     ],
   },
   { path: "extensions/defaults.ts", holds: "the default environment, and what it chooses for runs", knows: ["anything"] },
+  { path: "extensions/engines.ts", holds: "the list of the engines", knows: ["anything"] },
   { path: "extensions/extensions.ts", holds: "the list of what extensions bring", knows: ["anything"] },
   { path: "extensions/install.ts", holds: "adds the list to the core", knows: ["anything"] },
   { path: "extensions/commands.ts", holds: "the list of their commands", knows: ["anything"] },

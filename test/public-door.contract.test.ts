@@ -51,7 +51,12 @@ test("a model behind an endpoint against a trained one, task by task", async () 
   expect(events[0]).toMatchObject({ type: "started", environment: "letters", split: "test", tasks: 6 });
   const played = events.flatMap((event) => (event.type === "played" ? [[event.done, event.total]] : []));
   expect(played).toEqual(Array.from({ length: 13 }, (_, done) => [done, 12]));
-  const other = await evaluate({ ...ours, model: "m", engine: { kind: "openai", baseUrl }, out: out("theirs") });
+  const other = await evaluate({
+    ...ours,
+    model: "m",
+    evaluation: { ...ours.evaluation, player: { baseUrl } },
+    out: out("theirs"),
+  });
   const { comparisons, differs } = compare(own, other);
   const [{ decoding, success }] = comparisons;
 

@@ -48,6 +48,7 @@ function leavesOf(schema: z.core.$ZodType, path: readonly string[]): (readonly [
   if (schema instanceof z.ZodRecord) return leavesOf(schema.def.valueType, [...path, "*"]);
   if (schema instanceof z.ZodArray) return leavesOf(schema.def.element, [...path, "*"]);
   if (schema instanceof z.ZodUnion) return schema.def.options.flatMap((option) => leavesOf(option, path));
+  if (schema instanceof z.ZodLazy) return leavesOf(schema.unwrap() as z.core.$ZodType, path);
   const inner = (schema._zod.def as { innerType?: z.core.$ZodType }).innerType;
   return inner === undefined ? [[path.join("."), schema]] : leavesOf(inner, path);
 }
@@ -73,7 +74,8 @@ const plays = [
     "evaluation.during.split",
   ],
   ...["rewards.*.name", "rewards.*.pattern", "rewards.*.tags.*", "rewards.*.model", "rewards.*.rubric"],
-  ...["engine.lora.targets.*", "engine.model", "engine.request.*", "engine.prices.currency"],
+  ...["engine.lora.targets.*", "engine.model"],
+  ...["evaluation.player.model", "evaluation.player.request.*", "evaluation.player.prices.currency"],
   ...[
     "deepSearch.summariser.model",
     "deepSearch.summariser.request.*",
@@ -169,7 +171,7 @@ test("the examples have each marked setting", () => {
         .map(([where]) => `${section}: ${where}`);
     });
   // A run of a chat endpoint cannot be: it is never trained.
-  expect(missing).toEqual(["engine: engine.baseUrl", "engine: engine.apiKeyEnv"]);
+  expect(missing).toEqual(["evaluation: evaluation.player.baseUrl", "evaluation: evaluation.player.apiKeyEnv"]);
 });
 
 /** Makes the run another person's, with other settings. @param write what writes the record */

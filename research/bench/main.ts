@@ -1,4 +1,5 @@
 /** `npm run bench -- --help`: the local engine beside PyTorch, transformers and TRL where Python has them. docs/performance.md tells more. */
+import "../../extensions/engines.ts";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";

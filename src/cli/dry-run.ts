@@ -1,4 +1,4 @@
-import { capabilityRange } from "../sdk/engine.ts";
+import { engineKind } from "../engines/registry.ts";
 import { type Need, unmetNeeds } from "../training/capabilities.ts";
 import { resolveConfig } from "../training/config.ts";
 import type { UserConfig } from "../training/user-config.ts";
@@ -25,7 +25,7 @@ export function dryRunLines(
   };
   const settings = [...leaves(config)].map(([path, value]) => `  ${path} = ${JSON.stringify(value)}  [${source(path, value)}]`);
 
-  const { certain, possible } = capabilityRange(config.engine);
+  const { certain, possible } = engineKind(config.engine).capabilities(config.engine);
   const missing = unmetNeeds(config, { capabilities: possible });
   const open = unmetNeeds(config, { capabilities: certain }).filter(({ capability }) => possible.includes(capability));
   return [

@@ -7,8 +7,6 @@ export interface SettingFlag {
   readonly flag: string;
   /** The setting's path. */
   readonly path: string;
-  /** Settings that the flag means too. */
-  readonly implies?: Readonly<Record<string, unknown>>;
   readonly description: string;
 }
 
@@ -72,9 +70,8 @@ export const evaluationFlags: readonly SettingFlag[] = [
   model,
   {
     flag: "--endpoint <url>",
-    path: "engine.baseUrl",
+    path: "evaluation.player.baseUrl",
     description: "a server of the chat-completions protocol, such as http://localhost:8000/v1, that has --model",
-    implies: { "engine.kind": "openai" },
   },
   environment,
   {
@@ -115,7 +112,7 @@ export const doctorFlags: readonly SettingFlag[] = [model, environment, device, 
 
 /** Settings that are text even where the text looks like a number. */
 const texts: readonly string[] = [
-  "engine.baseUrl",
+  "evaluation.player.baseUrl",
   "algorithm.data",
   "environment.name",
   "environment.settings.data",
@@ -131,9 +128,8 @@ const texts: readonly string[] = [
  */
 export function settingsOf(flags: readonly SettingFlag[], values: SettingValues): UserConfig {
   const root = emptyRecord();
-  for (const { flag, path, implies = {} } of flags) {
+  for (const { flag, path } of flags) {
     const text = values[optionName(flag)];
-    if (text !== undefined) for (const [implied, value] of Object.entries(implies)) assign(root, implied, value);
     if (text === true) assign(root, path, true);
     if (typeof text === "string") assign(root, path, texts.includes(path) ? text : parsed(text));
   }

@@ -70,6 +70,7 @@ function inside(schema: z.core.$ZodType, value: unknown): Act[] {
     schema instanceof z.ZodPrefault
   )
     return actsOf(schema.def.innerType, value);
+  if (schema instanceof z.ZodLazy) return actsOf(schema.unwrap(), value);
   if (leaves.some((leaf) => schema instanceof leaf)) return [];
   throw new TypeError(`settings of the kind "${schema._zod.def.type}" are not looked into for what acts`);
 }

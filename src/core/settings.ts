@@ -120,6 +120,7 @@ function schemaAt(schema: z.core.$ZodType, path: readonly PropertyKey[], value: 
 function unwrap(schema: z.core.$ZodType, value: unknown): z.core.$ZodType {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
     return unwrap(schema.def.innerType, value);
+  if (schema instanceof z.ZodLazy) return unwrap(schema.unwrap(), value);
   if (schema instanceof z.ZodDiscriminatedUnion) {
     const { discriminator, options } = schema.def;
     const tag = { [discriminator]: (value as Record<string, unknown>)[discriminator] };

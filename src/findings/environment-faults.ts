@@ -40,7 +40,7 @@ function refuseIfAll(broken: (episode: Trajectory) => boolean, groups: readonly 
   if (first.stopReason === "actor-error")
     throw new MeasurementError(`the model's server in all ${episodes.length} episodes of ${where}`, faultOf(first), {
       expected: "at least one episode that no error ends",
-      hint: "Nothing was measured. Check the server and engine.request, then evaluate again.",
+      hint: "Nothing was measured. Check the server and evaluation.player.request, then evaluate again.",
     });
   throw new EnvError(`the environment "${name}" in all ${episodes.length} episodes of ${where}`, faultOf(first), {
     expected: "at least one episode that it does not break",

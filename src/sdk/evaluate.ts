@@ -84,7 +84,7 @@ const checkOptions = optionsDoor<EvaluateOptions>("evaluate", {
 
 /**
  * Evaluates a model on tasks of a split, greedily and sampled. Every episode is written as it ends. The model is one of this machine or, with
- * `engine: { kind: "openai" }`, one behind a chat endpoint.
+ * `evaluation.player`, one behind a chat endpoint.
  * @param user as for `train`; `evaluation` says which tasks, how many attempts and at which temperature
  * @throws ConfigError, ModelError, EngineError, EnvError; RunError if it was interrupted
  * @example
@@ -158,7 +158,7 @@ async function evaluateInto(opened: Opened): Promise<Evaluated> {
     for (const message of notices) onEvent({ type: "notice", message });
     const results: Awaited<ReturnType<typeof playOne>>[] = [];
     for (const plan of decodingPlans(config.evaluation, k)) results.push(await playOne(opened, actor, folder, tasks, plan));
-    const prices = config.engine.kind === "openai" ? config.engine.prices : undefined;
+    const prices = config.evaluation.player?.prices;
     const trajectories = results.flatMap((result) => result.trajectories);
     const records = results.map(({ record }) => record);
     const page = (written: EvaluationReport) => options.page?.(written, trajectories) ?? "";

@@ -4,9 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ConfigError } from "../core/errors.ts";
+import { localEngine } from "../engines/local/kind.ts";
 import { publishedSizes } from "../engines/local/published-sizes.ts";
 import { resolveConfig } from "../training/config.ts";
-import { requireRoom } from "./engine.ts";
 import { choice, modelFolder, oneThread, source, use } from "./model.fixture.ts";
 import * as models from "./model.ts";
 import { openModel, samplingUse, trainingUse } from "./model.ts";
@@ -87,10 +87,10 @@ test("where less is allowed than there is, training is planned for what is allow
   writeFileSync(join(folder, "config.json"), JSON.stringify({ model_type: "llama", eos_token_id: 2, ...sizes, ...more }));
   const purpose = { use: { training: true, length: 512, concurrency: 8, trajectories: 64 } };
   // As usual it would take 7.0 GiB, with small passes 2.9.
-  await requireRoom(folder, { ...oneThread, memory: 3 }, purpose);
-  await expect(requireRoom(folder, { ...oneThread, memory: 2.8 }, purpose)).rejects.toThrow(
-    /memory is 2.8; expected at least 2.9 GiB/,
-  );
+  const inspect = (memory: number) =>
+    localEngine.inspect?.(join(folder, "config.json"), folder, { ...oneThread, memory }, purpose.use);
+  await inspect(3);
+  await expect(inspect(2.8)).rejects.toThrow(/memory is 2.8; expected at least 2.9 GiB/);
 });
 
 test("a run's memory follows from its settings", () => {

@@ -9,14 +9,14 @@ import { loadTokenizer } from "../chat/tokenizer-folder.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
 import type { Engine } from "../engines/engine.ts";
-import { availableMemory } from "../engines/local/machine/memory-available.ts";
-import { type MemoryUse, requireMemory } from "../engines/local/memory.ts";
-import { namedBase } from "../engines/local/model/adapted.ts";
-import { ggufParts } from "../engines/local/model/gguf/file.ts";
-import { ggufFolder, namedParts } from "../engines/local/model/gguf/folder.ts";
-import { ollamaFile } from "../engines/local/model/gguf/ollama.ts";
-import { readModelConfig } from "../engines/local/model/model-folder.ts";
-import type { EngineConfig } from "../engines/settings.ts";
+import {
+  type EngineConfig,
+  type EnginePurpose,
+  type EngineUse,
+  engineKind,
+  type ModelFiles,
+  modelFiles,
+} from "../engines/registry.ts";
 import { fetchFiles } from "../hub/dataset.ts";
 import { fetchModel, type HubEvent } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
@@ -25,7 +25,6 @@ import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
 import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/known-models.ts";
 import type { TrainingConfig } from "../training/settings.ts";
-import { cacheBytesOf, computesHere, type EnginePurpose, openEngine, refusedEndpoint, requireRoom } from "./engine.ts";
 import { requireTrusted } from "./trust.ts";
 
 /** The bundled model that an own task is taught with: one that is in the package. */
@@ -54,48 +53,48 @@ export type ModelChoice = Pick<TrainingConfig, "model"> & {
   readonly engine?: EngineConfig;
 };
 
-/**
- * Where a model is: in a folder, in a GGUF file, in a published file that is fetched by its SHA-256, or on the Hugging Face Hub, where `file` is a GGUF
- * file of the repository.
- */
+/** Where a model is: in a folder, in another file, in a published file that is fetched by its SHA-256, or on the Hugging Face Hub, there perhaps in a file. */
 export type ModelSource =
   | { readonly folder: string }
-  | { readonly gguf: string }
+  | { readonly file: string; readonly form: ModelFiles }
   | { readonly published: PublishedFile }
-  | { readonly hub: HubName; readonly file?: string };
+  | { readonly hub: HubName; readonly file?: string; readonly form?: ModelFiles };
 
-const ollamaPrefix = "ollama:";
-
-/** A GGUF file by its path, by its name in Ollama's store, or as `OWNER/NAME:FILE.gguf` on the Hub. */
-function findGguf(model: string): ModelSource | undefined {
-  if (model.startsWith(ollamaPrefix)) return { gguf: ollamaFile(model.slice(ollamaPrefix.length)) };
-  if (!model.endsWith(".gguf")) return undefined;
-  const colon = model.indexOf(":");
-  const hub = existsSync(model) || colon === -1 ? undefined : parseHubName(model.slice(0, colon));
-  return hub === undefined ? { gguf: model } : { hub, file: model.slice(colon + 1) };
+/** A model in another file than a folder's: a path, or `OWNER/NAME:FILE` on the Hub. */
+function findFile(model: string): ModelSource | undefined {
+  for (const form of modelFiles()) {
+    const file = form.find(model);
+    if (file === undefined) continue;
+    const colon = file.indexOf(":");
+    const hub = existsSync(file) || colon === -1 ? undefined : parseHubName(file.slice(0, colon));
+    return hub === undefined ? { file, form } : { hub, file: file.slice(colon + 1), form };
+  }
+  return undefined;
 }
 
 /**
  * Finds the model that a name means: "default" is the one that is bundled with its environment, "bundled:NAME" that of another one,
- * a run's folder means the model that it trained, any other folder itself; FILE.gguf and "ollama:NAME" are GGUF files; what is no
+ * a run's folder means the model that it trained, any other folder itself; then come the names of other files that an engine reads; what is no
  * folder is the name of a published model, or one on the Hub. Looks at this machine alone.
- * @throws ConfigError if it is neither, or the engine is a chat endpoint, whose model is nowhere here
+ * @throws ConfigError if it is neither
  */
 export function findModel({ model, environment: { name }, engine }: ModelChoice): ModelSource {
-  if (engine?.kind === "openai") throw refusedEndpoint();
-  const gguf = findGguf(model);
-  if (gguf !== undefined) return gguf;
+  const file = findFile(model);
+  if (file !== undefined) return file;
   const published = existsSync(model) ? undefined : publishedModel(model);
   if (published !== undefined) return "hub" in published ? { hub: published.hub } : { published: published.published };
   const isRun = existsSync(layout.run(model));
   const folder = isBundled(model) ? bundledModel(model, name) : isRun ? layout.model(model) : model;
-  const needed = engine === undefined || computesHere(engine) ? "config.json" : "tokenizer.json";
+  const needed = engineKind(engine).inspect ? "config.json" : "tokenizer.json";
   if (existsSync(join(folder, needed))) return { folder };
   const hub = existsSync(model) ? undefined : parseHubName(model);
   if (hub !== undefined) return { hub };
   throw new ConfigError("model", model, {
     expected:
-      'a folder with config.json, model.safetensors and tokenizer.json, a run\'s folder, a GGUF file, a name on the Hugging Face Hub, "ollama:NAME", "default", "bundled:NAME", ' +
+      "a folder with config.json, model.safetensors and tokenizer.json, a run's folder, " +
+      `${modelFiles()
+        .flatMap(({ names }) => names.map((each) => `${each}, `))
+        .join("")}a name on the Hugging Face Hub, "default", "bundled:NAME", ` +
       `or a published model: ${publishedNames.join(", ")}`,
     hint: isRun
       ? "This run has not finished, so it has no model yet: continue it with --resume, or write a checkpoint's with `runs model`."
@@ -113,39 +112,37 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
  * @throws ConfigError if there is no such model; ModelError if it cannot be had, or is not one that the local engine computes
  * @throws EngineError if this machine has too little memory for it
  */
-export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubEvent) => void, use?: MemoryUse): Promise<string> {
+export async function modelFolder(choice: ModelChoice, onDownload?: (event: HubEvent) => void, use?: EngineUse): Promise<string> {
   const source = findModel(choice);
   if ("folder" in source) return asWritten(source.folder);
-  if ("gguf" in source) return ggufFolder(source.gguf);
-  if ("published" in source) return ggufFolder(await fetchPublished(source.published, { onEvent: onDownload }));
-  if (source.file !== undefined) {
-    const { files } = await fetchFiles(
-      "model",
-      source.hub,
-      ggufParts(source.file, () => true),
-      { onEvent: onDownload },
-    );
-    return ggufFolder(files[0]?.file ?? source.file);
+  if ("published" in source) return unpacked(await fetchPublished(source.published, { onEvent: onDownload }));
+  if (!("hub" in source)) return source.form.folder(source.file);
+  if (source.file !== undefined && source.form !== undefined) {
+    const parts = await source.form.parts(source.file);
+    const { files } = await fetchFiles("model", source.hub, parts, { onEvent: onDownload });
+    return source.form.folder(files[0]?.file ?? source.file);
   }
-  const inspect = async (configFile: string) => {
-    const config = await readModelConfig(configFile);
-    if (use !== undefined) requireMemory(formatHubName(source.hub), config, use, availableMemory());
-  };
-  const weights = choice.engine === undefined || computesHere(choice.engine);
-  return fetchModel(source.hub, { onEvent: onDownload, ...(weights ? { inspect } : { weights }) });
+  const kind = engineKind(choice.engine);
+  const inspect = kind.inspect && ((file: string) => kind.inspect?.(file, formatHubName(source.hub), choice.engine, use));
+  return fetchModel(source.hub, { onEvent: onDownload, ...(inspect ? { inspect } : { weights: false }) });
+}
+
+/** @throws ModelError if no engine here reads such a file */
+function unpacked(file: string): Promise<string> {
+  const form = modelFiles().find(({ find }) => find(file) !== undefined);
+  if (form === undefined) throw new ModelError(file, "a file that no engine here reads", { expected: "a folder of a model" });
+  return form.folder(file);
 }
 
 /**
  * @throws ModelError if a model that a run trained is not as it was written
  * @throws UntrustedError if the folder is from elsewhere and takes weights from other places of this machine
  */
-function asWritten(folder: string): string {
+async function asWritten(folder: string): Promise<string> {
   const damage = existsSync(join(folder, checksumsName)) ? damageOf(folder) : undefined;
-  const base = namedBase(folder);
-  const parts = namedParts(folder);
-  const elsewhere = [...(base === undefined ? [] : [base.model]), ...(parts?.parts ?? [])];
-  const isOwn = () => base?.isOwn !== false && parts?.isOwn !== false;
-  requireTrusted(folder, isOwn, [elsewhere.map((what) => ({ kind: "reads", what }))]);
+  const elsewhere = await Promise.all(modelFiles().map((form) => form.elsewhere(folder)));
+  const acts = elsewhere.flatMap(({ places }) => places.map((what) => [{ kind: "reads" as const, what }]));
+  requireTrusted(folder, () => elsewhere.every(({ isOwn }) => isOwn), acts);
   if (damage === undefined) return folder;
   throw new ModelError(folder, `damaged (${damage})`, {
     expected: "a model as its run wrote it",
@@ -186,9 +183,10 @@ export async function openModel(
   purpose: EnginePurpose = {},
   settings?: ChatSettings,
 ): Promise<Model> {
-  await requireRoom(folder, engine, purpose);
+  const kind = engineKind(engine);
+  if (purpose.use !== undefined) await kind.inspect?.(join(folder, "config.json"), folder, engine, purpose.use);
   const { tokenizer, chat } = openChat(folder, settings);
-  const opened = await openEngine(engine, { folder, tokenizer }, purpose);
+  const opened = await kind.open(engine, { folder, tokenizer }, purpose);
   try {
     checkVocabulary(tokenizer, opened.engine.info.vocabularySize, folder);
   } catch (error) {
@@ -201,29 +199,24 @@ export async function openModel(
 /** Nobody knows in advance how long episodes get: what is shorter than this is not worth training on. */
 export const assumedLength = 512;
 
-/** The settings that decide how much memory a run takes. */
-type UsedMemory = Pick<TrainingConfig, "rollout" | "engine" | "algorithm">;
+/** The settings that decide how much memory a run takes, beside its engine's own. */
+type UsedMemory = Pick<TrainingConfig, "rollout" | "algorithm">;
 
-/** Memory that a run of a configuration takes. */
-export function trainingUse({ rollout, engine, algorithm }: UsedMemory): MemoryUse {
+/** The use of the engine in a run of a configuration. */
+export function trainingUse({ rollout, algorithm }: UsedMemory): EngineUse {
   const needed = factsOf(algorithm).capabilities;
-  const { lora, sampling, workers, maxLength } = engine.kind === "local" ? engine : {};
-  const length = maxLength ?? Math.max(assumedLength, rollout.maxTokens);
   return {
     training: true,
-    length,
+    length: Math.max(assumedLength, rollout.maxTokens),
     trajectories: rollout.tasksPerStep * rollout.groupSize,
     concurrency: rollout.concurrency,
     ahead: rollout.ahead,
-    ...{ lora, workers },
-    weights: sampling?.weights,
-    cacheBytes: cacheBytesOf(sampling),
     reference: needed.includes("reference"),
     critic: needed.includes("critic"),
   };
 }
 
 /** The same of sampling without training. */
-export function samplingUse(config: UsedMemory): MemoryUse {
+export function samplingUse(config: UsedMemory): EngineUse {
   return { ...trainingUse(config), training: false };
 }

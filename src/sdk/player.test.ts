@@ -5,9 +5,9 @@ import { resolveConfig } from "../training/config.ts";
 import { findPlayer } from "./player.ts";
 
 const noDownload = () => expect.unreachable("an endpoint has no files");
-const find = (engine: object, env: Readonly<Record<string, string>> = {}, model = "wise") =>
+const find = (player: object, env: Readonly<Record<string, string>> = {}, model = "wise") =>
   findPlayer(
-    resolveConfig({ model, engine: { kind: "openai", baseUrl: "https://api.openai.com/v1", ...engine } }),
+    resolveConfig({ model, evaluation: { player: { baseUrl: "https://api.openai.com/v1", ...player } } }),
     env,
     noDownload,
   );
@@ -34,5 +34,5 @@ test("OpenAI's key is asked for at OpenAI alone, and one that is named everywher
 test("an endpoint without a model's name is refused", async () => {
   const unnamed = find({}, { OPENAI_API_KEY: "secret" }, "default");
   await expect(unnamed).rejects.toThrow(ConfigError);
-  await expect(unnamed).rejects.toThrow(/engine\.model .*the name of a model at https:\/\/api\.openai\.com/);
+  await expect(unnamed).rejects.toThrow(/evaluation\.player\.model .*the name of a model at https:\/\/api\.openai\.com/);
 });

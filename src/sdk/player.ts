@@ -1,12 +1,12 @@
 import { apiKeyFrom, keyHint } from "../core/api-key.ts";
 import { ConfigError } from "../core/errors.ts";
-import type { EngineConfig, OpenaiEngineConfig } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import type { HubEvent } from "../hub/model.ts";
 import type { Actor } from "../rollouts/actors/actor.ts";
 import { endpointActor } from "../rollouts/actors/endpoint-actor.ts";
 import { tokenActor } from "../rollouts/actors/token-actor.ts";
 import { type ActorIdentity, modelIdentity } from "../training/evaluation/folder.ts";
+import type { PlayerSettings } from "../training/evaluation/player.ts";
 import type { TrainingConfig } from "../training/settings.ts";
 import { checkShownTools } from "../training/shown-tools.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
@@ -38,22 +38,18 @@ export async function findPlayer(
   env: Readonly<Record<string, string | undefined>>,
   download: (fetch: (onDownload: (event: HubEvent) => void) => Promise<string>) => Promise<string>,
 ): Promise<Player> {
-  const { engine } = config;
-  return engine.kind === "openai" ? endpointPlayer(engine, config, env) : modelPlayer(engine, config, download);
+  const { player } = config.evaluation;
+  return player === undefined ? modelPlayer(config, download) : endpointPlayer(player, config, env);
 }
 
-async function modelPlayer(
-  engine: EngineConfig,
-  config: TrainingConfig,
-  download: Parameters<typeof findPlayer>[2],
-): Promise<Player> {
+async function modelPlayer(config: TrainingConfig, download: Parameters<typeof findPlayer>[2]): Promise<Player> {
   const use = samplingUse(config);
   const folder = await download((onDownload) => modelFolder(config, onDownload, use));
   return {
     name: folder,
     identity: { model: config.model, ...(await modelIdentity(folder)) },
     open: async (environment) => {
-      const { engine: opened, chat, device } = await openModel(folder, engine, { use, seed: config.seed }, config.chat);
+      const { engine: opened, chat, device } = await openModel(folder, config.engine, { use, seed: config.seed }, config.chat);
       try {
         const notice = await checkShownTools(chat, environment, config);
         const notices = [...(notice === undefined ? [] : [notice]), ...(device === "cpu" ? [] : [`Computing on ${device}`])];
@@ -67,16 +63,16 @@ async function modelPlayer(
 }
 
 function endpointPlayer(
-  { prices: _, apiKeyEnv, ...settings }: OpenaiEngineConfig,
+  { prices: _, apiKeyEnv, ...settings }: PlayerSettings,
   config: TrainingConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): Player {
   const { baseUrl, maxTokensField, growing, request } = settings;
   const model = settings.model ?? config.model;
   if (settings.model === undefined && config.model === "default")
-    throw new ConfigError("engine.model", undefined, {
+    throw new ConfigError("evaluation.player.model", undefined, {
       expected: `the name of a model at ${baseUrl}`,
-      hint: "Name it with --model, or as engine.model.",
+      hint: "Name it with --model, or as evaluation.player.model.",
     });
   const apiKey = keyOf(baseUrl, apiKeyEnv, env);
   const actor = endpointActor({ ...settings, model, ...(apiKey === undefined ? {} : { apiKey }) });
@@ -96,5 +92,5 @@ function keyOf(
   const isOpenai = new URL(baseUrl).host === "api.openai.com";
   const variable = named === undefined && isOpenai ? "OPENAI_API_KEY" : named;
   if (variable === undefined || variable === null) return undefined;
-  return apiKeyFrom(env, variable, baseUrl, keyHint("engine.apiKeyEnv"));
+  return apiKeyFrom(env, variable, baseUrl, keyHint("evaluation.player.apiKeyEnv"));
 }

@@ -2,8 +2,6 @@ import { randomBytes } from "node:crypto";
 import { engineModel } from "../inference/engine-model.ts";
 import { serveInference } from "../inference/server.ts";
 import { resolveConfig } from "../training/config.ts";
-import { refusedEndpoint } from "./engine.ts";
-
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 
 /**
@@ -13,7 +11,6 @@ import { modelFolder, openModel, samplingUse } from "./model.ts";
 export async function serveToAgents(model: string): Promise<AgentEndpoint & { close(): Promise<void> }> {
   const config = resolveConfig({ model });
   const { engine, chat } = config;
-  if (engine.kind === "openai") throw refusedEndpoint();
   const use = samplingUse(config);
   const folder = await modelFolder({ model, environment: { name: "agent" }, engine }, undefined, use);
   const opened = await openModel(folder, engine, { use, seed: config.seed }, chat);

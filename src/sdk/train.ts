@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
 import { optionsDoor } from "../core/door.ts";
-import { RunError } from "../core/errors.ts";
+import { ConfigError, RunError } from "../core/errors.ts";
+import { engineKind } from "../engines/registry.ts";
 import type { Environment } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
 import { guarded } from "../guard/guarded.ts";
@@ -36,7 +37,6 @@ import type { TrainingConfig } from "../training/settings.ts";
 import { withOnlySplit } from "../training/tasks.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import type { UserConfig } from "../training/user-config.ts";
-import { capabilityRange } from "./engine.ts";
 import { codeAndData, type MadeOf, tasksOf } from "./made-of.ts";
 import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
 import { environmentOf, wholeConfig, withRunEnvironment } from "./run-environment.ts";
@@ -295,13 +295,19 @@ async function planned(
   resolved: TrainingConfig,
   asked: readonly [UserConfig, UserConfig],
 ): Promise<Pick<RunPlan, "config" | "environment" | "warnings" | "madeOf">> {
+  const { player } = resolved.evaluation;
+  if (player !== undefined)
+    throw new ConfigError("evaluation.player", player.baseUrl, {
+      expected: "none where a model is trained: it plays its own evaluations",
+      hint: "A chat endpoint gives messages and no tokens: `retrograde-rl eval` measures it, and nothing trains it.",
+    });
   const environment = environmentOf(resolved, asked[0]);
   const { config, warnings } = withOnlySplit(resolved, environment, asked);
   await checkEnvironment(config, environment);
   // Those of the engine that only its opening shows are checked then.
   requireCapabilities(config, {
     name: `the engine "${config.engine.kind}"`,
-    capabilities: capabilityRange(config.engine).possible,
+    capabilities: engineKind(config.engine).capabilities(config.engine).possible,
   });
   findModel(config);
   return { config, environment, warnings, madeOf: await codeAndData(config, environment, asked[0]) };

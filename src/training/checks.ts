@@ -1,6 +1,5 @@
 import { factsOf, miniBatchesOf } from "../algorithms/algorithms.ts";
 import type { Check } from "../core/settings.ts";
-import { localChecks } from "../engines/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import { checkBranching } from "./branching.ts";
@@ -36,11 +35,6 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
     setting: "evaluation.tasks",
     expected: `at most ${maxEvaluatedEpisodes} episodes in an evaluation (evaluation.tasks × evaluation.k): all of them are in memory at once`,
   },
-  ...localChecks.map(({ holds, setting, ...check }) => ({
-    ...check,
-    holds: ({ engine }: TrainingConfig) => engine.kind !== "local" || holds(engine),
-    setting: `engine.${setting}`,
-  })),
   {
     holds: ({ algorithm, rollout }) => miniBatchesOf(algorithm) <= rollout.tasksPerStep,
     setting: "algorithm.miniBatches",

@@ -3,7 +3,7 @@ import { ConfigError } from "../core/errors.ts";
 import { isRecord } from "../core/record.ts";
 import { findSecret } from "../core/secrets.ts";
 import { parseSettings, requireAll } from "../core/settings.ts";
-import { defaultEngine, isRounded } from "../engines/settings.ts";
+import { defaultEngine, engineKind, findEngine } from "../engines/registry.ts";
 import type { Environment } from "../environments/environment.ts";
 import { refuseKeys } from "../rewards/config.ts";
 import type { Reward } from "../rewards/reward.ts";
@@ -37,12 +37,13 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
   const asked = merge(merge(chosenByDefault(), spelledOut(user)), spelledOut(flags));
   const config = parseSettings(
     settingsSchema,
-    [chosenByAlgorithm, chosenByAhead, chosenByPrecision, chosenByEnvironment]
+    [chosenByAlgorithm, chosenByAhead, chosenByEngine, chosenByEnvironment]
       .map((choose) => choose(asked))
       .concat(asked)
       .reduce(merge),
   );
   requireAll(configurationChecks, config);
+  engineKind(config.engine).check?.(config.engine);
   return config;
 }
 
@@ -58,7 +59,7 @@ function refuseSecrets({ environment, rewards: _, ...config }: UserConfig): void
 
 /** Named here and not in the schema, so that a setting of theirs can be given without them. */
 function chosenByDefault(): Record<string, unknown> {
-  return { environment: defaultEnvironment(), algorithm: { kind: "seeupo-scaled" }, engine: defaultEngine };
+  return { environment: defaultEnvironment(), algorithm: { kind: "seeupo-scaled" }, engine: { kind: defaultEngine() } };
 }
 
 /**
@@ -80,14 +81,9 @@ function chosenByAhead(asked: unknown): unknown {
   return isRecord(rollout) && typeof rollout.ahead === "number" && rollout.ahead > 0 ? { correction: {} } : undefined;
 }
 
-/** A sampler in 8 bits draws from another distribution than the trainer's: what it drew is weighted. */
-function chosenByPrecision(asked: unknown): unknown {
-  const { sampling, lora } = isRecord(asked) && isRecord(asked.engine) ? asked.engine : {};
-  const samples = isRecord(sampling) ? sampling.weights : undefined;
-  const base = isRecord(lora) ? lora.base : undefined;
-  if (samples !== "int8" && !isRounded(base)) return undefined;
-  const engine = isRounded(base) ? { engine: { sampling: { weights: "int8" } } } : {};
-  return { ...engine, correction: {} };
+function chosenByEngine(asked: unknown): unknown {
+  const { engine } = isRecord(asked) ? asked : {};
+  return isRecord(engine) && typeof engine.kind === "string" ? findEngine(engine.kind)?.implies?.(engine) : undefined;
 }
 
 /** True where a configuration brings its own environment rather than the name of one. */

@@ -5,9 +5,10 @@ import { chatSettingsSchema } from "../chat/settings.ts";
 import { acts } from "../core/acts.ts";
 import { settingsDoor } from "../core/door.ts";
 import { longestTimer } from "../core/timer.ts";
-import { defaultEngine, engineSchema } from "../engines/settings.ts";
+import { engineSchema } from "../engines/registry.ts";
 import { rewardsSchema } from "../rewards/config.ts";
 import { branchingSchema } from "../rollouts/branching/settings.ts";
+import { playerSchema } from "./evaluation/player.ts";
 import { isBundled } from "./known-models.ts";
 
 /** Names of splits become names of files. */
@@ -131,7 +132,7 @@ export const settingsSchema = settingsDoor("a configuration", {
       warmupSteps: z.int().min(0).default(0).describe("steps in which the learning rate rises"),
     })
     .prefault({}),
-  engine: engineSchema.prefault(defaultEngine).describe("the engine that samples and trains, by its `kind` ([below](#engine))"),
+  engine: engineSchema.describe("the engine that samples and trains, by its `kind` ([below](#engine))"),
   steps: z.int().min(1).default(40).describe("training steps: each is a batch of rollouts and an update"),
   seed: z.int().default(1).describe("decides all randomness: tasks, sampling, mini-batches, bootstrap"),
   /** At the start and at the end. */
@@ -150,6 +151,8 @@ export const settingsSchema = settingsDoor("a configuration", {
       temperature: z.number().min(0).default(1).describe("of sampling; 0 is greedy, with one attempt a task"),
       greedy: z.boolean().default(true).describe("one more attempt at each task at temperature 0"),
       challenge: z.boolean().default(false).describe("also measures the challenge split"),
+      /** Who answers in `eval`. Default: the model itself. */
+      player: playerSchema.optional(),
       /**
        * While training: every `every` steps, one attempt at each of the tasks. On another split, since settings are chosen by it.
        */

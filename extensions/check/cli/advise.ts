@@ -6,9 +6,10 @@ import { doctorFlags, type SettingValues, settingsOf } from "../../../src/cli/se
 import { ConfigError } from "../../../src/core/errors.ts";
 import { chooseProvider, type Device } from "../../../src/engines/local/device-choice.ts";
 import { availableMemory } from "../../../src/engines/local/machine/memory-available.ts";
-import { gibibytes, parameterText } from "../../../src/engines/local/memory.ts";
+import { gibibytes, type MemoryUse, parameterText } from "../../../src/engines/local/memory.ts";
 import { parameterCount } from "../../../src/engines/local/model/model-config.ts";
 import { readModelConfig } from "../../../src/engines/local/model/model-folder.ts";
+import { memoryUse } from "../../../src/engines/local/open.ts";
 import { measurePeak } from "../../../src/engines/local/peak.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
@@ -63,7 +64,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     const gflops = await measurePeak({ threads, provider });
     const length = checked === undefined ? assumedLength : Math.max(assumedLength, 2 * checked.asks.tokens);
     const of = checked?.asks ?? { requests: 2, tokens: assumedLength };
-    const fitting = fittingModels({ ...trainingUse(config), length }, bytes).map((each) => ({
+    const fitting = fittingModels({ ...useOf(config), length }, bytes).map((each) => ({
       ...each,
       seconds: config.steps * guessedStepSeconds(each.parameters, of, config.rollout, gflops),
     }));
@@ -81,7 +82,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     (line) => (quiet ? undefined : screen.line(line)),
     screen,
   );
-  const fitting = fittingModels({ ...trainingUse(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
+  const fitting = fittingModels({ ...useOf(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
     ...each,
     seconds: config.steps * stepSeconds(trial, model.parameters, each.parameters),
   }));
@@ -125,6 +126,11 @@ async function checkOf(
 }
 
 const holeLines = (holes: readonly string[]) => (holes.length === 0 ? [] : ["", ...holes.map((hole) => `! ${hole}`)]);
+
+/** Training as it would be on this machine. */
+function useOf(config: TrainingConfig): MemoryUse {
+  return memoryUse(config.engine.kind === "local" ? config.engine : {}, trainingUse(config));
+}
 
 function show(lines: readonly string[], screen: Screen): void {
   for (const line of lines.flatMap((each) => (each.startsWith("  ") ? [each] : wrap(each, screen.width)))) screen.line(line);

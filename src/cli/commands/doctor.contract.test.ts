@@ -9,7 +9,6 @@ import { main } from "../../../entries/program.ts";
 import { tokenizerJson } from "../../../test/fixtures/chats.ts";
 import { startHub } from "../../../test/hub-server.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
-import { checkSystem } from "./doctor.ts";
 
 const model = mkdtempSync(join(tmpdir(), "retrograde-doctor-"));
 await writeTinyModel(model);
@@ -149,10 +148,4 @@ test.each([
   expect(examined.line("chat template")).toMatch(line);
   if (mark !== "<tool_call>") expect(examined.text).toContain("probably lfm2: --set chat.format=lfm2");
   expect({ text: examined.text, exitCode: examined.exitCode }).toEqual({ text: expect.stringContaining("Ready."), exitCode: 0 });
-});
-
-test("a system without ONNX Runtime is named, and one without our tests too", () => {
-  expect(checkSystem("linux", "x64").state).toBe("good");
-  expect(checkSystem("win32", "x64")).toMatchObject({ state: "doubtful", advice: expect.stringContaining("linux x64 alone") });
-  expect(checkSystem("darwin", "x64")).toMatchObject({ state: "bad", advice: expect.stringContaining("no library for it") });
 });

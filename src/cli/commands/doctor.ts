@@ -1,25 +1,14 @@
-import { availableParallelism, cpus, totalmem } from "node:os";
-import { join } from "node:path";
 import { type Chat, makeChat } from "../../chat/chat.ts";
 import { chatSettingsSchema } from "../../chat/settings.ts";
-import { checkVocabulary } from "../../chat/tokenizer.ts";
 import { loadTokenizer } from "../../chat/tokenizer-folder.ts";
 import { DeadlineError } from "../../core/deadline.ts";
 import { EnvError, reasonOf } from "../../core/errors.ts";
 import { seedOf } from "../../core/random.ts";
 import { runtime } from "../../core/runtime.ts";
-import { chooseProvider, type Device } from "../../engines/local/device-choice.ts";
-import { availableMemory } from "../../engines/local/machine/memory-available.ts";
-import { estimateMemory, gibibytes, memoryAdvice, parameterText, totalBytes } from "../../engines/local/memory.ts";
-import { parameterCount } from "../../engines/local/model/model-config.ts";
-import { readModelConfig } from "../../engines/local/model/model-folder.ts";
-import { measurePeak } from "../../engines/local/peak.ts";
-import { largestOfFamily } from "../../engines/local/published-sizes.ts";
-import type { EngineConfig } from "../../engines/settings.ts";
+import { engineKind, type Finding } from "../../engines/registry.ts";
 import type { Diagnosis, Environment } from "../../environments/environment.ts";
 import { guarded } from "../../guard/guarded.ts";
 import { type Cost, tryOut } from "../../sdk/cost.ts";
-import { computesHere } from "../../sdk/engine.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../sdk/run-environment.ts";
 import { count, duration, plural } from "../../terminal/format.ts";
@@ -34,15 +23,6 @@ import { checkShownTools } from "../../training/shown-tools.ts";
 import type { UserConfig } from "../../training/user-config.ts";
 import { showDownload } from "../download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
-
-interface Finding {
-  readonly state: "good" | "doubtful" | "bad";
-  readonly text: string;
-  /** Says what to do about it. */
-  readonly advice?: string;
-  /** The measured values, for programs that read them. */
-  readonly values?: Readonly<Record<string, unknown>>;
-}
 
 type Check = () => Finding | Promise<Finding>;
 
@@ -68,30 +48,26 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
 
 async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFlags, screen: Screen): Promise<number> {
   const use = { ...samplingUse(config), concurrency: rows };
-  const { device, threads } = machineSettings(config.engine);
+  const diagnosis = await engineKind(config.engine).diagnose?.(config.engine);
   let played = config;
-  let hasDevice = device === "cpu";
+  let hasDevice = true;
   let folder: string | undefined;
   let model: Model | undefined;
   let prompt: FirstPrompt | undefined;
   const checks: readonly (readonly [string, Check])[] = [
-    ["system", () => checkSystem()],
     [runtime().name, checkRuntime],
-    ["processor", () => checkProcessor(threads)],
-    ["memory", checkMemory],
-    ["matrix products", () => checkProducts(threads)],
-    ...(hasDevice
-      ? []
-      : [
-          [
-            "device",
-            async () => {
-              const finding = await checkDevice(device, threads);
-              hasDevice = true;
-              return finding;
-            },
-          ] as const,
-        ]),
+    ...(diagnosis?.machine ?? []).map(
+      ({ name, check, required }) =>
+        [
+          name,
+          async () => {
+            if (required) hasDevice = false;
+            const finding = await check();
+            if (required) hasDevice = true;
+            return finding;
+          },
+        ] as const,
+    ),
     ["Python sandbox", checkSandbox],
     [
       "environment",
@@ -106,7 +82,7 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
         const found = await (flags.json === true
           ? modelFolder(config, undefined, use)
           : showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use)));
-        const finding = await describeModel(found);
+        const finding = (await diagnosis?.describe(found)) ?? { state: "good" as const, text: found };
         folder = found;
         return finding;
       },
@@ -121,7 +97,14 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
         return finding;
       },
     ],
-    ["memory needed", () => (folder === undefined ? notTried : checkMemoryNeeded(folder, config))],
+    ...(diagnosis === undefined
+      ? []
+      : [
+          [
+            "memory needed",
+            () => (folder === undefined ? notTried : diagnosis.memory(folder, samplingUse(config), trainingUse(config))),
+          ] as const,
+        ]),
     [
       "sampling",
       async () => {
@@ -161,33 +144,6 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   return ready ? 0 : 1;
 }
 
-/** The systems that ONNX Runtime's package has libraries for, and whether the tests of this package run there. */
-const systems: Readonly<Record<string, "tested" | "untested">> = {
-  "linux x64": "tested",
-  "linux arm64": "untested",
-  "darwin arm64": "untested",
-  "win32 x64": "untested",
-  "win32 arm64": "untested",
-};
-
-/** Says whether the local engine can run on a system. */
-export function checkSystem(platform: string = process.platform, arch: string = process.arch): Finding {
-  const text = `${platform} ${arch}`;
-  const known = systems[text];
-  if (known === "tested") return { state: "good", text };
-  if (known === "untested")
-    return {
-      state: "doubtful",
-      text,
-      advice: "This package is tested on linux x64 alone. Please report what does not work here.",
-    };
-  return {
-    state: "bad",
-    text,
-    advice: `ONNX Runtime has no library for it, so nothing is computed here. There is one for ${Object.keys(systems).join(", ")}.`,
-  };
-}
-
 /** Returns what the environment finds of what it needs, if it looks. */
 async function diagnosesOf(config: TrainingConfig, user: UserConfig, screen: Screen): Promise<readonly Diagnosis[]> {
   const { name } = config.environment;
@@ -197,11 +153,6 @@ async function diagnosesOf(config: TrainingConfig, user: UserConfig, screen: Scr
   } catch (error) {
     return [{ name, state: "bad", text: reasonOf(error) }];
   }
-}
-
-/** Returns what is measured of this machine: with an engine elsewhere, the processor alone. */
-function machineSettings(engine: EngineConfig): { device: Device; threads: number } {
-  return computesHere(engine) ? engine : { device: "cpu", threads: availableParallelism() };
 }
 
 /** How long the first task may take to begin. */
@@ -238,14 +189,6 @@ function checkRuntime(): Finding {
   return { state: "good", text: `${runtime().version} on ${process.platform} ${process.arch}` };
 }
 
-function checkProcessor(threads: number): Finding {
-  const cores = availableParallelism();
-  const text = `${cpus()[0]?.model.trim() ?? "unknown"}, ${count(cores)} cores; ${count(threads)} threads are used`;
-  if (threads > cores)
-    return { state: "doubtful", text, advice: `More threads than cores slow each other down: --threads ${cores}.` };
-  return { state: "good", text };
-}
-
 /** The walls of the operating system around the Python tool. The first wall, WebAssembly's, holds everywhere. */
 function checkSandbox(): Finding {
   const all = walls();
@@ -254,48 +197,6 @@ function checkSandbox(): Finding {
   if (isWalled()) return { state: "doubtful", text, advice: "docs/tools.md says what each wall is for." };
   const advice = "Environments with the Python tool start only with --allow-unwalled-python.";
   return { state: "doubtful", text, advice };
-}
-
-function checkMemory(): Finding {
-  const [total, available] = [totalmem(), availableMemory()];
-  return {
-    state: "good",
-    text: `${gibibytes(total)}, ${gibibytes(available)} of it available`,
-    values: { totalBytes: total, availableBytes: available },
-  };
-}
-
-/** A core with AVX2 makes some 50 GFLOP/s; below this something slows it down. */
-const slowGflops = 10;
-
-async function checkProducts(threads: number): Promise<Finding> {
-  const gflops = await measurePeak({ threads });
-  const text = `ONNX Runtime on the CPU: ${count(gflops)} GFLOP/s with ${count(threads)} threads`;
-  const values = { provider: "cpu", threads, gflops: Math.round(gflops) };
-  if (gflops < slowGflops * threads)
-    return { state: "doubtful", text, values, advice: "That is slow: is the machine busy, or Node emulated (x64 on ARM)?" };
-  return { state: "good", text, values };
-}
-
-/** Reports what a run with this setting would compute on. */
-async function checkDevice(device: Device, threads: number): Promise<Finding> {
-  const { provider, description } = await chooseProvider(device, threads);
-  return { state: "good", text: description, values: { device, provider } };
-}
-
-async function describeModel(folder: string): Promise<Finding> {
-  const config = await readModelConfig(join(folder, "config.json"));
-  const { architecture, vocabSize, maxPositionEmbeddings } = config;
-  const parameters = parameterCount(config);
-  const tokenizer = loadTokenizer(folder);
-  checkVocabulary(tokenizer, vocabSize, folder);
-  return {
-    state: "good",
-    text:
-      `${folder}: ${architecture}, ${parameterText(parameters)} parameters, vocabulary ${count(vocabSize)} ` +
-      `(tokenizer ${count(tokenizer.size)}), up to ${count(maxPositionEmbeddings)} tokens`,
-    values: { folder, architecture, parameters, vocabSize, tokenizerSize: tokenizer.size, maxLength: maxPositionEmbeddings },
-  };
 }
 
 /**
@@ -365,43 +266,6 @@ async function checkCost(model: Model, config: TrainingConfig, user: UserConfig)
   const values = { ...trial.cost } satisfies Cost;
   if (evaluation < longEvaluation) return { state: "good", text, values };
   return { state: "doubtful", text, values, advice: "Shorten the evaluation: --set evaluation.tasks=32 --set evaluation.k=1." };
-}
-
-const lengths = [512, 2048];
-
-/** Sampling and training with the settings given, by the longest sequence. */
-async function checkMemoryNeeded(folder: string, config: TrainingConfig): Promise<Finding> {
-  const model = await readModelConfig(join(folder, "config.json"));
-  const available = availableMemory();
-  const reach = lengths.filter((length, i) => i === 0 || length <= model.maxPositionEmbeddings);
-  const uses = reach.map((length) => ({
-    length: Math.min(length, model.maxPositionEmbeddings),
-    sampling: estimateMemory(model, { ...samplingUse(config), length }),
-    training: estimateMemory(model, { ...trainingUse(config), length }),
-  }));
-  const text = uses
-    .map(
-      ({ length, sampling, training }) =>
-        `${gibibytes(totalBytes(sampling))} to sample, ${gibibytes(totalBytes(training))} to train at ${count(length)} tokens`,
-    )
-    .join("; ");
-  const [shortest] = uses;
-  const fits = shortest !== undefined && totalBytes(shortest.training) <= available;
-  const largest = largestOfFamily(model, { ...trainingUse(config), length: Math.min(...reach) }, available);
-  const family =
-    largest === undefined
-      ? ""
-      : `; the largest of its family of which an adapter fits: ${largest.name}, lora.base ${largest.base}, ${gibibytes(largest.bytes)}`;
-  return {
-    state: fits ? "good" : "doubtful",
-    text: `about ${text}${family}`,
-    ...(fits
-      ? {}
-      : {
-          advice: `${gibibytes(available)} are available. ${memoryAdvice(model, { ...trainingUse(config), length: Math.min(...reach) }, available)}`,
-        }),
-    values: { concurrency: config.rollout.concurrency, estimates: uses, largest },
-  };
 }
 
 const rows = 32;

@@ -67,7 +67,7 @@ const flags = (baseUrl: string, out: string, ...set: string[]) => ({
   model: "small-model",
   k: "2",
   out: join(scratch, out),
-  set: ["engine.retries=1", "engine.retryDelayMs=1", ...set],
+  set: ["evaluation.player.retries=1", "evaluation.player.retryDelayMs=1", ...set],
 });
 
 function screens() {
@@ -84,7 +84,7 @@ test("eval measures a model behind an endpoint: by kind, with tokens, cost and n
   vi.stubEnv("SUMS_KEY", "sk-very-secret");
   vi.stubEnv("OPENAI_API_KEY", "sk-other");
   const { text, output, notes } = screens();
-  const prices = ['engine.prices={"input": 2, "output": 8}', "engine.apiKeyEnv=SUMS_KEY"];
+  const prices = ['evaluation.player.prices={"input": 2, "output": 8}', "evaluation.player.apiKeyEnv=SUMS_KEY"];
   expect(await evalCommand({ ...flags(baseUrl, "first", ...prices), json: true }, output, notes)).toBe(0);
   const report = JSON.parse(text.out);
   expect(report.asked).toMatchObject({ model: "small-model", endpoint: { baseUrl }, tasks: 6, k: 2 });
@@ -150,22 +150,22 @@ test("two endpoints' models are compared on the same tasks", async () => {
 });
 
 test.each([
-  [{ kind: "openai", baseUrl: "http://127.0.0.1:1/v1" }, "engine.model is missing; expected the name of a model at"],
-  [{ kind: "openai", baseUrl: "https://api.openai.com/v1", model: "m" }, "environment variable OPENAI_API_KEY is missing"],
-  [{ kind: "openai", baseUrl: "nowhere" }, "an http or https URL"],
-] as const)("engine %j is refused before anything starts", async (engine, message) => {
+  [{ baseUrl: "http://127.0.0.1:1/v1" }, "evaluation.player.model is missing; expected the name of a model at"],
+  [{ baseUrl: "https://api.openai.com/v1", model: "m" }, "environment variable OPENAI_API_KEY is missing"],
+  [{ baseUrl: "nowhere" }, "an http or https URL"],
+] as const)("the player %j is refused before anything starts", async (player, message) => {
   vi.stubEnv("OPENAI_API_KEY", "");
   const { output, notes } = screens();
-  const set = Object.entries(engine).map(([name, value]) => `engine.${name}=${value}`);
+  const set = Object.entries(player).map(([name, value]) => `evaluation.player.${name}=${value}`);
   await expect(evalCommand({ config, set }, output, notes)).rejects.toThrow(message);
 });
 
 test("training with a chat endpoint is refused by name at start", async () => {
-  const engine = { kind: "openai", baseUrl: "http://127.0.0.1:1/v1", model: "m" } as const;
-  const refused = planRun({ engine, out: join(scratch, "trained") });
+  const evaluation = { player: { baseUrl: "http://127.0.0.1:1/v1", model: "m" } };
+  const refused = planRun({ evaluation, out: join(scratch, "trained") });
   await expect(refused).rejects.toThrow(ConfigError);
-  await expect(planRun({ engine })).rejects.toThrow(
-    /engine.kind is "openai"; expected "local" or "tinker".*`retrograde-rl eval` measures it/,
+  await expect(planRun({ evaluation })).rejects.toThrow(
+    /evaluation.player is "http:\/\/127.0.0.1:1\/v1"; expected none where a model is trained.*`retrograde-rl eval` measures it/,
   );
   expect(existsSync(join(scratch, "trained"))).toBe(false);
 });

@@ -56,7 +56,7 @@ async function evaluate(baseUrl: string, out: string, more: object = {}) {
   const settings = [`data="${file}"`, `recorded="${recorded}"`, "anyVersion=true"].map((each) => `environment.settings.${each}`);
   const flags = {
     ...{ env: "hotpotqa", endpoint: baseUrl, model: "m", k: "2", tasks: "4", temperature: "0.6", out: join(scratch, out) },
-    ...{ set: ["engine.retries=0", "evaluation.greedy=false", ...settings], ...more },
+    ...{ set: ["evaluation.player.retries=0", "evaluation.greedy=false", ...settings], ...more },
   };
   const code = await evalCommand(flags, screen, screen);
   const report = JSON.parse(readFileSync(join(scratch, out, "report.json"), "utf8"));

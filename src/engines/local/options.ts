@@ -1,12 +1,12 @@
 import { EngineError } from "../../core/errors.ts";
 import { requireAll } from "../../core/settings.ts";
 import type { TokenId } from "../../core/trajectory.ts";
-import { isRounded, localChecks } from "../settings.ts";
 import type { Provider } from "./machine/device.ts";
 import type { Runtime } from "./machine/runtime.ts";
 import type { LoraSettings } from "./model/lora.ts";
 import type { BasePrecision, RoundedPrecision } from "./model/rounded.ts";
 import type { SamplerWeights } from "./sampling/sampling-graph.ts";
+import { isRounded, localChecks } from "./settings.ts";
 
 export interface LocalEngineOptions {
   /** A Hugging Face-format folder. */

@@ -254,7 +254,7 @@ test("a conversation that is refused alone ends, one that is too long ends as su
   });
   server?.close();
   const refusing = await serving(() => 400);
-  await expect(play(refusing.settings)).rejects.toThrow(/refuses every such request.*engine.request/);
+  await expect(play(refusing.settings)).rejects.toThrow(/refuses every such request.*evaluation.player.request/);
   expect(refusing.asked).toHaveLength(2);
   server?.close();
   const withheld = await serving(() => ({ content: "3", finish: "content_filter" }));

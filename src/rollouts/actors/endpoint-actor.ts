@@ -72,7 +72,7 @@ class Service {
         throw new CompletionError(refused.subject, refused.value, "settings", {
           expected: "a chat completion",
           hint:
-            "The server refuses every such request. engine.request leaves out or adds fields, such as { seed: null }; engine.maxTokensField " +
+            "The server refuses every such request. evaluation.player.request leaves out or adds fields, such as { seed: null }; evaluation.player.maxTokensField " +
             "names the limit of tokens.",
           cause: error,
         });

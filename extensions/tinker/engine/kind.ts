@@ -1,13 +1,18 @@
 import type { TokenId } from "../../../src/core/trajectory.ts";
-import type { RemoteEngine } from "../../../src/sdk/engine.ts";
+import type { EngineKind } from "../../../src/engines/registry.ts";
 import { tinkerCapabilities } from "./capabilities.ts";
-import { createTinkerEngine } from "./engine.ts";
+import { tinkerSettings } from "./settings.ts";
+
+const [certain, possible] = [false, true].map((has) =>
+  tinkerCapabilities({ accumulates: has, adam: has, clips: has, topLogprobs: has }),
+);
 
 /** The engine on a Tinker server, as a configuration chooses it. */
-export const tinkerEngine: RemoteEngine = {
-  certain: tinkerCapabilities({ accumulates: false, adam: false, clips: false, topLogprobs: false }),
-  possible: tinkerCapabilities({ accumulates: true, adam: true, clips: true, topLogprobs: true }),
+export const tinkerEngine: EngineKind<typeof tinkerSettings> = {
+  settings: tinkerSettings,
+  capabilities: () => ({ certain, possible }),
   async open({ url, model, rank, maxLength, inFlight, adam }, { tokenizer }, { seed = 0 }) {
+    const { createTinkerEngine } = await import("./engine.ts");
     const engine = await createTinkerEngine({
       ...{ baseUrl: url, model, rank, maxLength, inFlight, seed, tags: ["retrograde"] },
       vocabularySize: tokenizer.size,

@@ -1,17 +1,17 @@
 import { cpSync, existsSync, writeFileSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import { ConfigError } from "../../core/errors.ts";
-import { adapterFolder } from "../../engines/local/model/adapter-folder.ts";
-import { writeGguf, writtenTypes } from "../../engines/local/model/gguf/write.ts";
-import { loadModel, saveModel, storedType } from "../../engines/local/model/model-folder.ts";
-import { writeOnnxFolder } from "../../engines/local/model/onnx-folder.ts";
-import { dtypes } from "../../engines/local/model/safetensors.ts";
-import { layout } from "../../runs/layout.ts";
-import { readRun } from "../../runs/read.ts";
-import { findModel, type ModelChoice, modelFolder } from "../../sdk/model.ts";
-import type { Screen } from "../../terminal/screen.ts";
-import { runOfModel } from "../../training/known-models.ts";
-import { showDownload } from "../download.ts";
+import { showDownload } from "../../../cli/download.ts";
+import { ConfigError } from "../../../core/errors.ts";
+import { layout } from "../../../runs/layout.ts";
+import { readRun } from "../../../runs/read.ts";
+import { findModel, type ModelChoice, modelFolder } from "../../../sdk/model.ts";
+import type { Screen } from "../../../terminal/screen.ts";
+import { runOfModel } from "../../../training/known-models.ts";
+import { adapterFolder } from "../model/adapter-folder.ts";
+import { writeGguf, writtenTypes } from "../model/gguf/write.ts";
+import { loadModel, saveModel, storedType } from "../model/model-folder.ts";
+import { writeOnnxFolder } from "../model/onnx-folder.ts";
+import { dtypes } from "../model/safetensors.ts";
 
 export interface ExportFlags {
   readonly to: string;

@@ -1,0 +1,8 @@
+import { expect, test } from "vitest";
+import { checkSystem } from "./diagnosis.ts";
+
+test("a system without ONNX Runtime is named, and one without our tests too", () => {
+  expect(checkSystem("linux", "x64").state).toBe("good");
+  expect(checkSystem("win32", "x64")).toMatchObject({ state: "doubtful", advice: expect.stringContaining("linux x64 alone") });
+  expect(checkSystem("darwin", "x64")).toMatchObject({ state: "bad", advice: expect.stringContaining("no library for it") });
+});
