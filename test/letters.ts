@@ -75,3 +75,17 @@ export function lettersEnvironment(size = Number.POSITIVE_INFINITY): Environment
     },
   };
 }
+
+/** Letters where all answers to some prompts are worth the same. */
+export function environmentSilentFor(prompts: readonly string[], size = Number.POSITIVE_INFINITY): Environment {
+  const letters = lettersEnvironment(size);
+  return {
+    name: "letters",
+    size: () => size,
+    task: (split, index) => letters.task(split, index),
+    start: async (task, seed) => {
+      const episode = await letters.start({ ...task, prompt: task.kind ?? "" }, seed);
+      return prompts.includes(task.kind ?? "") ? { ...episode, score: () => ({ reward: 1 }) } : episode;
+    },
+  };
+}

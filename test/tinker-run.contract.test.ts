@@ -16,7 +16,6 @@ import type { UserConfig } from "../src/training/user-config.ts";
 import { lettersEnvironment, moreLettersTokenizer } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
-/** Seconds on an idle machine, minutes on one whose cores are all taken. */
 const folder = mkdtempSync(join(tmpdir(), "retrograde-tinker-run-"));
 const model = join(folder, "model");
 let server: RunningServer;

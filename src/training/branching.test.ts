@@ -1,5 +1,5 @@
 import "../../test/office.ts";
-import { mkdtempSync, readFileSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,9 +8,8 @@ import { lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import { mean } from "../core/mean.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
-import { layout } from "../runs/layout.ts";
 import { readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
-import { createRun, reopenRun } from "../runs/write.ts";
+import { createRun } from "../runs/write.ts";
 import { branchingMetrics, branchShares, checkBranching, toolCallsSpent } from "./branching.ts";
 import { resolveConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
@@ -29,30 +28,18 @@ const small: UserConfig = {
 };
 const newFolder = () => join(mkdtempSync(join(tmpdir(), "retrograde-arpo-")), "run");
 
-async function work(
-  folder: string,
-  change: UserConfig = {},
-  given: { environment?: ReturnType<typeof lookingEnvironment>; stopAt?: number; resume?: boolean } = {},
-) {
+async function work(folder: string, change: UserConfig = {}) {
   const config = resolveConfig(small, change);
   const events: TrainingEvent[] = [];
-  const controller = new AbortController();
-  if (given.resume) reopenRun(folder, config);
-  else createRun(folder, config);
-  const running = train({
+  createRun(folder, config);
+  await train({
     config,
     engine: new TableEngine(lettersVocabulary),
     chat: lookingChat(),
-    environment: given.environment ?? lookingEnvironment(),
+    environment: lookingEnvironment(),
     folder,
-    signal: controller.signal,
-    onEvent: (event) => {
-      events.push(event);
-      if (event.type === "checkpointed" && event.step === given.stopAt) controller.abort(new Error("stopped"));
-    },
+    onEvent: (event) => events.push(event),
   });
-  if (given.stopAt === undefined) await running;
-  else await running.catch(() => {});
   return { config, events };
 }
 
@@ -78,19 +65,6 @@ test("a run of arpo branches, and keeps what was decided and what it cost", asyn
   expect(readProgress(folder, 3).toolCalls).toBe(steps.reduce((sum, { metrics }) => sum + (metrics.toolCalls ?? 0), 0));
   // Sampled and greedy, before and after: evaluations begin every episode at the start.
   expect(events.filter((event) => event.type === "evaluated")).toHaveLength(4);
-});
-
-test("a run that is stopped and resumed writes what it would have written", async () => {
-  const [whole, parts] = [newFolder(), newFolder()];
-  await work(whole);
-  await work(parts, {}, { stopAt: 1 });
-  expect(readMetrics(parts)).toHaveLength(1);
-  await work(parts, {}, { resume: true });
-  const contents = (folder: string) => [
-    readFileSync(layout.metrics(folder), "utf8"),
-    [1, 2, 3].map((step) => readTrajectories(folder, step)),
-  ];
-  expect(contents(parts)).toEqual(contents(whole));
 });
 
 test.each([

@@ -115,36 +115,6 @@ test("the same seed writes the same bytes, also where answers take their time", 
   expect(contentsOf(instant)).toEqual(contentsOf(first));
 });
 
-/** Stands for a kill: nothing is written after it. */
-class Killed extends Error {}
-
-const resumable: readonly (readonly [string, UserConfig])[] = [
-  ["seeupo, one ahead", ahead(1)],
-  ["seeupo, three ahead", ahead(3)],
-  ["grpo, sequences masked", ahead(2, { algorithm: "grpo", correction: { level: "sequence", beyond: "mask" } })],
-  ["ppo with its critic", ahead(2, { algorithm: { kind: "ppo", miniBatches: 2, epochs: 2 }, optimizer: { learningRate: 0.02 } })],
-  ["dapo, whose batches have no fixed size", ahead(2, { algorithm: { kind: "dapo", dynamicSampling: { maxBatches: 3 } } })],
-];
-
-test.each(resumable)("a run that is killed and resumed writes what it would have written: %s", async (_, changes) => {
-  const whole = newFolder();
-  let events = 0;
-  await work(whole, changes, { onEvent: () => events++ });
-  for (const kill of [3, Math.floor(events * 0.45), Math.floor(events * 0.7), events - 4]) {
-    const killed = newFolder();
-    let seen = 0;
-    const engine = new TableEngine(lettersVocabulary);
-    const onEvent = () => {
-      if (++seen < kill) return;
-      engine.saveState = () => Promise.reject(new Killed());
-      throw new Killed();
-    };
-    await expect(work(killed, changes, { engine, onEvent })).rejects.toThrow(Killed);
-    await work(killed, changes, { resume: true });
-    expect(contentsOf(killed), `killed at event ${kill} of ${events}`).toEqual(contentsOf(whole));
-  }
-});
-
 test("an interruption keeps every finished step, and what continues is the run that was not interrupted", async () => {
   const [whole, folder] = [newFolder(), newFolder()];
   await work(whole, ahead(2));

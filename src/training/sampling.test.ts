@@ -3,11 +3,11 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
+import { environmentSilentFor, lettersChat, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import type { Environment } from "../environments/environment.ts";
 import { checkpointSteps, readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
-import { createRun, reopenRun } from "../runs/write.ts";
+import { createRun } from "../runs/write.ts";
 import { resolveConfig } from "./config.ts";
 import type { TrainingEvent } from "./events.ts";
 import { trainingTasks } from "./tasks.ts";
@@ -26,39 +26,16 @@ const small: UserConfig = {
   seed: 5,
 };
 
-/** Letters where all answers to some prompts are worth the same. */
-function environmentSilentFor(prompts: readonly string[], size = Number.POSITIVE_INFINITY): Environment {
-  const letters = lettersEnvironment(size);
-  return {
-    name: "letters",
-    size: () => size,
-    task: (split, index) => letters.task(split, index),
-    start: async (task, seed) => {
-      const episode = await letters.start({ ...task, prompt: task.kind ?? "" }, seed);
-      return prompts.includes(task.kind ?? "") ? { ...episode, score: () => ({ reward: 1 }) } : episode;
-    },
-  };
-}
-
 const newFolder = () => join(mkdtempSync(join(tmpdir(), "retrograde-sampling-")), "run");
 
-interface Process {
-  readonly changes?: UserConfig;
-  readonly resume?: boolean;
-  readonly engine?: TableEngine;
-  readonly onEvent?: (event: TrainingEvent) => void;
-}
-
-async function run(folder: string, environment: Environment, { changes = {}, resume = false, ...process }: Process = {}) {
+async function run(folder: string, environment: Environment, changes: UserConfig = {}) {
   const config = resolveConfig(small, changes);
-  if (resume) reopenRun(folder, config);
-  else createRun(folder, config);
+  createRun(folder, config);
   const warnings: string[] = [];
   const onEvent = (event: TrainingEvent) => {
     if (event.type === "warning" && event.warning === undefined) warnings.push(event.message);
-    process.onEvent?.(event);
   };
-  const { engine = new TableEngine(lettersVocabulary) } = process;
+  const engine = new TableEngine(lettersVocabulary);
   await train({ config, engine, chat: lettersChat(), environment, folder, onEvent });
   return { engine, warnings };
 }
@@ -94,27 +71,10 @@ test("the position moves by the tasks that were taken: none is skipped, none com
   }
 });
 
-test("a run that is killed and resumed samples what it would have sampled", async () => {
-  const environment = environmentSilentFor(["a"]);
-  const [whole, killed] = [newFolder(), newFolder()];
-  await run(whole, environment);
-  const engine = new TableEngine(lettersVocabulary);
-  const onEvent = (event: TrainingEvent) => {
-    if (event.type !== "stepped" || event.record.step !== 3) return;
-    engine.saveState = () => Promise.reject(new Error("killed")); // nothing is written after a kill
-    throw new Error("killed");
-  };
-  await expect(run(killed, environment, { engine, onEvent })).rejects.toThrow("killed");
-  expect(checkpointSteps(killed)).toEqual([1, 2]);
-  await run(killed, environment, { resume: true });
-  expect(readMetrics(killed)).toEqual(readMetrics(whole));
-  expect(recorded(killed)).toEqual(recorded(whole));
-});
-
 test("where too few groups have signal, the update learns from these, and a warning says so", async () => {
   const folder = newFolder();
   const changes = { algorithm: { kind: "dapo", miniBatches: 4, dynamicSampling: { maxBatches: 2 } } } as const;
-  const { warnings } = await run(folder, environmentSilentFor(["a", "c"]), { changes });
+  const { warnings } = await run(folder, environmentSilentFor(["a", "c"]), changes);
   const few = readMetrics(folder).filter(({ metrics }) => Number(metrics.groups) < tasksPerStep);
   expect(few.length).toBeGreaterThan(0);
   expect(warnings).toHaveLength(few.length);
@@ -135,7 +95,7 @@ test("without any signal nothing moves, and the tasks are taken nevertheless", a
 test("one batch is no dynamic sampling: all groups count, as they do for other algorithms", async () => {
   const folder = newFolder();
   const changes = { algorithm: { kind: "dapo", dynamicSampling: { maxBatches: 1 } } } as const;
-  const { warnings } = await run(folder, environmentSilentFor(["a"]), { changes });
+  const { warnings } = await run(folder, environmentSilentFor(["a"]), changes);
   const metrics = readMetrics(folder).map((record) => record.metrics);
   expect(warnings).toEqual([]);
   expect(Math.max(...metrics.map(({ groupsWithoutSignal }) => Number(groupsWithoutSignal)))).toBeGreaterThan(0);

@@ -58,20 +58,6 @@ const contentsOf = (folder: string) => ({
   trajectories: readMetrics(folder).map(({ step }) => readTrajectories(folder, step)),
 });
 
-/** Stands for a kill: nothing is written after it. */
-class Killed extends Error {}
-
-function killedProcess(folder: string, count: number, process: Process = {}) {
-  let seen = 0;
-  const engine = new TableEngine(lettersVocabulary);
-  const onEvent = () => {
-    if (++seen !== count) return;
-    engine.saveState = () => Promise.reject(new Killed());
-    throw new Killed();
-  };
-  return work(folder, { ...process, engine, onEvent });
-}
-
 test("a run with the same seed writes the same bytes, with another seed others", async () => {
   const [first, second, other] = [newFolder(), newFolder(), newFolder()];
   await work(first);
@@ -79,21 +65,6 @@ test("a run with the same seed writes the same bytes, with another seed others",
   await work(other, { config: { seed: 6 } });
   expect(contentsOf(second)).toEqual(contentsOf(first));
   expect(readFileSync(layout.metrics(other), "utf8")).not.toBe(contentsOf(first).metrics);
-});
-
-test("a run that is killed at any event and resumed writes what it would have written", async () => {
-  const folder = newFolder();
-  let events = 0;
-  await work(folder, { onEvent: () => events++ });
-  const uninterrupted = contentsOf(folder);
-  for (const kill of [2, 9, 30, 90, 155, Math.floor(events * 0.7), events - 20, events - 1]) {
-    const killed = newFolder();
-    await expect(killedProcess(killed, kill)).rejects.toThrow(Killed);
-    await killedProcess(killed, 60, { resume: true }).catch((error) => expect(error).toBeInstanceOf(Killed));
-    await work(killed, { resume: true });
-    expect(contentsOf(killed).metrics, `killed at event ${kill} of ${events}`).toBe(uninterrupted.metrics);
-    expect(contentsOf(killed)).toEqual(uninterrupted);
-  }
 });
 
 const sampledEvaluations = (folder: string) => readEvaluations(folder).filter(({ decoding }) => decoding === "sampled");
@@ -240,19 +211,6 @@ const ppo: UserConfig = {
   algorithm: { kind: "ppo", miniBatches: 2, epochs: 2, advantage: { gamma: 1, lambda: 1 } },
   optimizer: { learningRate: 0.02 },
 };
-
-test("with a critic, too, a run that is killed and resumed writes what it would have written", async () => {
-  const folder = newFolder();
-  let events = 0;
-  await work(folder, { config: ppo, onEvent: () => events++ });
-  const uninterrupted = contentsOf(folder);
-  for (const kill of [2, Math.floor(events * 0.5), Math.floor(events * 0.7), events - 20]) {
-    const killed = newFolder();
-    await expect(killedProcess(killed, kill, { config: ppo })).rejects.toThrow(Killed);
-    await work(killed, { resume: true, config: ppo });
-    expect(contentsOf(killed), `killed at event ${kill} of ${events}`).toEqual(uninterrupted);
-  }
-});
 
 test("a critic learns the returns, and the policy from it", async () => {
   const folder = newFolder();

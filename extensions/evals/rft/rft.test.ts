@@ -84,6 +84,7 @@ const data = join(folder, "train.jsonl");
 const rows = ["14:30", "16:00"].map((answer) => ({ messages: [{ role: "user", content: `Say ${answer}` }], answer }));
 
 test("a job or a row that cannot be used is named by its place", () => {
+  writeFileSync(job, JSON.stringify({ method: { type: "reinforcement", reinforcement: { grader: check("eq") } } }));
   writeFileSync(data, `${JSON.stringify(rows[0])}\n{"answer": 1}\n`);
   expect(() => openAiRft(job, data)).toThrow("train.jsonl:2");
   writeFileSync(job, JSON.stringify({ method: { type: "supervised" } }));

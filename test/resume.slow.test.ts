@@ -12,8 +12,6 @@ import { writeTinyModel } from "./tiny-model.ts";
 import { type Kind, trainKind } from "./training-process.ts";
 import { trainLongUpdates } from "./update-process.ts";
 
-/** Seconds on an idle machine, minutes on one whose cores are all taken. */
-
 const folder = mkdtempSync(join(tmpdir(), "retrograde-resume-"));
 const model = join(folder, "model");
 /** RETROGRADE_KILLS=100 kills more often than the tests do. */
