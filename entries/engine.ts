@@ -1,4 +1,8 @@
 /** `retrograde-rl/engine`: a model that samples and trains on this machine, and the contract that every engine keeps. */
+
+export { createLocalEngine, type LocalEngine } from "../extensions/local/engine.ts";
+export type { Runtime } from "../extensions/local/machine/runtime.ts";
+export type { LocalEngineOptions, LoraOptions } from "../extensions/local/options.ts";
 export { type Chat, type ChatContext, makeChat } from "../src/chat/chat.ts";
 export type { Tokenizer } from "../src/chat/tokenizer.ts";
 export { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
@@ -31,7 +35,4 @@ export {
   type Sampler,
   type StepOptions,
 } from "../src/engines/engine.ts";
-export { createLocalEngine, type LocalEngine } from "../src/engines/local/engine.ts";
-export type { Runtime } from "../src/engines/local/machine/runtime.ts";
-export type { LocalEngineOptions, LoraOptions } from "../src/engines/local/options.ts";
-export { enginePolicy } from "../src/training/engine-policy.ts";
+export { enginePolicy } from "../src/training/update/engine-policy.ts";

@@ -108,6 +108,6 @@ export { readRecordedSearch, recordedSearch } from "../src/tools/search/recorded
 export { type SearchToolOptions, searchTool } from "../src/tools/search/search.ts";
 export { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../src/tools/search/web.ts";
 export { defineTool, type JsonSchema, type Tool, type ToolContext } from "../src/tools/tool.ts";
-export { defineConfig } from "../src/training/config.ts";
-export type { OnEvent, TrainingEvent } from "../src/training/events.ts";
-export type { UserConfig } from "../src/training/user-config.ts";
+export { defineConfig } from "../src/training/config/config.ts";
+export type { UserConfig } from "../src/training/config/user-config.ts";
+export type { OnEvent, TrainingEvent } from "../src/training/record/events.ts";

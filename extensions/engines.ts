@@ -1,5 +1,5 @@
-import { localEngine } from "../src/engines/local/kind.ts";
 import { addEngines } from "../src/engines/registry.ts";
+import { localEngine } from "./local/kind.ts";
 import { tinkerEngine } from "./tinker/engine/kind.ts";
 
 /** The engines of this package, the default first. Help needs their settings, so they are added before other extensions are loaded. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 
 const numeric = [
   "src/algorithms",
-  "src/engines/local",
+  "extensions/local",
   "src/statistics",
   "extensions/lab",
   "extensions/tinker/server/tensors.ts",

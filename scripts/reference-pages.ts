@@ -15,7 +15,7 @@ import { trainingCommands } from "../src/cli/training-commands.ts";
 import { environmentSchemas } from "../src/environments/registry.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { createScreen } from "../src/terminal/screen.ts";
-import { settingsSchema } from "../src/training/settings.ts";
+import { settingsSchema } from "../src/training/config/settings.ts";
 
 const folder = join(import.meta.dirname, "../docs");
 export const pages = ["configuration.md", "cli.md"].map((name) => join(folder, name));

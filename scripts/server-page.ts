@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tinkerCapabilities } from "../extensions/tinker/engine/capabilities.ts";
 import { capabilities, capabilityMeanings } from "../src/core/policy.ts";
-import { localCapabilities } from "../src/engines/local/capabilities.ts";
+import { localCapabilities } from "../extensions/local/capabilities.ts";
 import { capabilitiesOf, probedServers } from "./probed-servers.ts";
 
 export const page = join(import.meta.dirname, "../docs/tinker.md");

@@ -1,7 +1,7 @@
 import { addEngines, type EngineKind } from "./engines/registry.ts";
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
 import { addRewards, type BroughtRewards } from "./rewards/create.ts";
-import { addDefaults, type Defaults } from "./training/defaults.ts";
+import { addDefaults, type Defaults } from "./training/config/defaults.ts";
 import { addJudge, type JudgeAnswers } from "./training/evaluation/judge.ts";
 import { addConversationFormats, type ConversationFormat } from "./training/supervised/formats.ts";
 

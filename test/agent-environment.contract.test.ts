@@ -2,17 +2,17 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createLocalEngine, type LocalEngine } from "../extensions/local/engine.ts";
+import { packRows } from "../extensions/local/training/packing.ts";
 import { resolveAlgorithm, runUpdate } from "../src/algorithms/algorithms.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { makeTokenizer } from "../src/chat/tokenizer.ts";
 import { Context } from "../src/core/context.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { Group, Trajectory } from "../src/core/trajectory.ts";
-import { createLocalEngine, type LocalEngine } from "../src/engines/local/engine.ts";
-import { packRows } from "../src/engines/local/training/packing.ts";
 import { type AgentModel, agentEnvironment } from "../src/environments/agent.ts";
 import { rolloutGroups } from "../src/rollouts/rollout.ts";
-import { enginePolicy } from "../src/training/engine-policy.ts";
+import { enginePolicy } from "../src/training/update/engine-policy.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** An agent in messages, as its writer has it: a main conversation, a sub-agent, a compacted history, and a second try of one answer. */

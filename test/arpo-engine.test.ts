@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { createLocalEngine, type LocalEngine } from "../extensions/local/engine.ts";
 import { resolveAlgorithm, runUpdate } from "../src/algorithms/algorithms.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { Group } from "../src/core/trajectory.ts";
-import { createLocalEngine, type LocalEngine } from "../src/engines/local/engine.ts";
 import { branchingSchema } from "../src/rollouts/branching/settings.ts";
 import { rolloutTrees, type TreesOptions } from "../src/rollouts/branching/trees.ts";
 import { rolloutGroups } from "../src/rollouts/rollout.ts";
-import { enginePolicy } from "../src/training/engine-policy.ts";
+import { enginePolicy } from "../src/training/update/engine-policy.ts";
 import { lookingChat, lookingEnvironment } from "./arpo-world.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import type { Environment } from "../src/environments/environment.ts";
-import { loadModule } from "../src/training/config-file.ts";
+import { loadModule } from "../src/training/config/config-file.ts";
 
 /** What a configuration file imports of this package, where that is a clone. */
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import * as evals from "../entries/evals.ts";
 import * as entry from "../entries/index.ts";
-import { loadModule } from "../src/training/config-file.ts";
+import { loadModule } from "../src/training/config/config-file.ts";
 
 /** What a configuration file imports of this package, where that is a clone. */
 

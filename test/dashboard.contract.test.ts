@@ -13,7 +13,7 @@ import { readEvaluations, readMetrics } from "../src/runs/read.ts";
 import { trajectoryOf } from "../src/runs/store.fixture.ts";
 import { createRun, writeEvaluation, writeStep } from "../src/runs/write.ts";
 import { percent } from "../src/terminal/format.ts";
-import { resolveConfig } from "../src/training/config.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
 import { train } from "../src/training/trainer.ts";
 import { launchBrowser, withoutBrowser } from "./browser.ts";
 import { lettersChat, lettersEnvironment, lettersTokenizer, lettersVocabulary } from "./letters.ts";

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { main } from "../entries/program.ts";
-import { architectures } from "../src/engines/local/model/architectures.ts";
+import { architectures } from "../extensions/local/model/architectures.ts";
 
 const root = join(import.meta.dirname, "..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");

@@ -18,7 +18,7 @@ import "../src/tools/ai-sdk.ts";
 import "../src/tools/limits.ts";
 import "../src/tools/mcp/mcp.ts";
 import "../src/tools/search/search.ts";
-import "../src/training/settings.ts";
+import "../src/training/config/settings.ts";
 import "../src/training/supervised/conversations.ts";
 import "../src/training/supervised/lessons.ts";
 
@@ -80,7 +80,7 @@ test("the list of doors, with what each uses, ignores and refuses", () => {
 
 /** Objects that stay open, and why. */
 const open: Readonly<Record<string, string>> = {
-  "src/engines/local/model/":
+  "extensions/local/model/":
     "models' folders: configurations of published models have fields of many programs; those that change the arithmetic are refused there",
   "src/chat/": "models' tokenizers, as above; and calls that models write",
   "src/actions/": "calls that models write: what is unknown is an argument",
@@ -95,7 +95,7 @@ const open: Readonly<Record<string, string>> = {
   "extensions/office/": "answers of the office's own tools",
   "extensions/formats/conversations/": "messages that a closed door reads behind it, and rows that are refused",
   "src/training/evaluation/": "files of our own",
-  "src/training/config-file.ts": "a module's exports beside its default, which may be anything",
+  "src/training/config/config-file.ts": "a module's exports beside its default, which may be anything",
   "src/runs/": "files of our own, and answers of MLflow's",
   "src/hub/": "lists of files",
   "src/cli/": "our own package.json",

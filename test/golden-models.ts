@@ -2,14 +2,14 @@ import { existsSync, readdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
+import { LocalEngine } from "../extensions/local/engine.ts";
+import type { SessionOptions } from "../extensions/local/machine/device.ts";
+import { logprobHead } from "../extensions/local/model/heads.ts";
+import { loadModel, type Model } from "../extensions/local/model/model-folder.ts";
+import { readSafetensors, type Tensor } from "../extensions/local/model/safetensors.ts";
+import { packBatch, packRows } from "../extensions/local/training/packing.ts";
+import { TrainingGraph } from "../extensions/local/training/training-graph.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
-import { LocalEngine } from "../src/engines/local/engine.ts";
-import type { SessionOptions } from "../src/engines/local/machine/device.ts";
-import { logprobHead } from "../src/engines/local/model/heads.ts";
-import { loadModel, type Model } from "../src/engines/local/model/model-folder.ts";
-import { readSafetensors, type Tensor } from "../src/engines/local/model/safetensors.ts";
-import { packBatch, packRows } from "../src/engines/local/training/packing.ts";
-import { TrainingGraph } from "../src/engines/local/training/training-graph.ts";
 
 // Small models with random weights and what transformers 5.23 on PyTorch 2.15 computes from them: float32, on a CPU. golden/model.py makes another.
 // PyTorch itself is up to 9e-6 away from the same computation in float64; a fault of a formula moves log-probs by far more than 1e-4.

@@ -12,8 +12,8 @@ import { trainedAgent } from "../src/sdk/train-agent.ts";
 import { connectMcp } from "../src/tools/mcp/mcp.ts";
 import type { Mcp } from "../src/tools/mcp/settings.ts";
 import type { Tool } from "../src/tools/tool.ts";
-import type { TrainingEvent } from "../src/training/events.ts";
-import type { UserConfig } from "../src/training/user-config.ts";
+import type { UserConfig } from "../src/training/config/user-config.ts";
+import type { TrainingEvent } from "../src/training/record/events.ts";
 import { lettersEnvironment } from "./letters.ts";
 
 export type Hanging = "agent" | "program" | "tool" | "reward" | "judge" | "mcp" | "remote" | "exit";

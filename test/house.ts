@@ -137,9 +137,19 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/statistics", "src/runs", "src/training"],
   },
   {
+    path: "extensions/local",
+    holds:
+      "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
+    knows: [
+      ...["src/core", "src/files", "src/processes", "src/chat", "src/engines/call-order.ts", "src/engines/registry.ts"],
+      ...["src/runs", "src/training", "src/terminal", "src/sdk", "src/cli", ...seam],
+    ],
+  },
+  {
     path: "src/sdk",
     holds: "from a configuration to parts: environment, model, engine, run folder, then the trainer",
     knows: [
+      "extensions/local",
       "src/core",
       "src/files",
       "src/completions",
@@ -186,15 +196,6 @@ export const parts: readonly Part[] = [
       "src/terminal",
       "src/tools",
       "src/training",
-    ],
-  },
-  {
-    path: "src/engines/local",
-    holds:
-      "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
-    knows: [
-      ...["src/core", "src/files", "src/processes", "src/chat", "src/engines/call-order.ts", "src/engines/registry.ts"],
-      ...["src/runs", "src/training", "src/terminal", "src/sdk", "src/cli", ...seam],
     ],
   },
   {
@@ -304,7 +305,7 @@ export const parts: readonly Part[] = [
     knows: [
       "src/core",
       "src/chat",
-      "src/engines/local",
+      "extensions/local",
       "src/http",
       "src/inference",
       "src/sdk",
@@ -342,23 +343,6 @@ export const parts: readonly Part[] = [
     ],
   },
   {
-    path: "extensions/protocol",
-    holds:
-      "protocols: files that say all of a measurement but the player, results that any program fills ([published-tasks.md](published-tasks.md#protocols))",
-    knows: [
-      "src/core",
-      "src/files",
-      "src/environments",
-      "src/environments/registry.ts",
-      "src/statistics",
-      "src/runs",
-      "src/training",
-      "src/sdk",
-      "src/terminal",
-      "src/cli",
-    ],
-  },
-  {
     path: "extensions/check",
     holds:
       "what can be learned: what an environment asks for and gives away ([environments/check.md](environments/check.md)), and which model can, from a few episodes",
@@ -368,7 +352,7 @@ export const parts: readonly Part[] = [
       "src/http",
       "src/inference",
       "src/hub",
-      "src/engines/local",
+      "extensions/local",
       "src/statistics",
       "src/chat",
       "src/guard",
@@ -406,6 +390,22 @@ export const parts: readonly Part[] = [
   },
   { path: "extensions/defaults.ts", holds: "the default environment, and what it chooses for runs", knows: ["anything"] },
   { path: "extensions/engines.ts", holds: "the list of the engines", knows: ["anything"] },
+  {
+    path: "extensions/protocol",
+    holds:
+      "protocols: files that say all of a measurement but the player, results that any program fills ([published-tasks.md](published-tasks.md#protocols))",
+    knows: [
+      "src/core",
+      "src/files",
+      "src/environments",
+      "src/statistics",
+      "src/runs",
+      "src/training",
+      "src/sdk",
+      "src/terminal",
+      "src/cli",
+    ],
+  },
   { path: "extensions/extensions.ts", holds: "the list of what extensions bring", knows: ["anything"] },
   { path: "extensions/install.ts", holds: "adds the list to the core", knows: ["anything"] },
   { path: "extensions/commands.ts", holds: "the list of their commands", knows: ["anything"] },

@@ -5,7 +5,8 @@ import { houseTable, partOf, parts, root } from "./house.ts";
 
 /** Rooms inside of a part, lowest first: a room imports only lower ones. The part's own files may import them all. */
 const staircases: Readonly<Record<string, readonly string[]>> = {
-  "src/engines/local": ["machine", "graph", "model", "training", "sampling", "workers"],
+  "extensions/local": ["machine", "graph", "model", "training", "sampling", "workers"],
+  "src/training": ["config", "record", "sampling", "update", "evaluation", "supervised"],
   "src/algorithms": ["objectives", "step", "advantages", "settings", "policy-gradient", "seeupo"],
 };
 
@@ -13,14 +14,14 @@ const staircases: Readonly<Record<string, readonly string[]>> = {
 const readsFiles = [
   "src/chat/tokenizer-folder.ts",
   "src/chat/xgrammar.ts",
-  "src/engines/local/training/critic.ts",
-  "src/engines/local/sampling/frozen.ts",
+  "extensions/local/training/critic.ts",
+  "extensions/local/sampling/frozen.ts",
 ];
 
 /** Packages that only one part knows, so that they can be exchanged there. */
 const owners: Readonly<Record<string, readonly string[]>> = {
-  "onnxruntime-node": ["src/engines/local"],
-  protobufjs: ["src/engines/local", "src/runs", "extensions/tinker/client"],
+  "onnxruntime-node": ["extensions/local"],
+  protobufjs: ["extensions/local", "src/runs", "extensions/tinker/client"],
   "@ai-sdk/openai-compatible": ["src/agents"],
   "@huggingface/hub": ["src/hub"],
   "@huggingface/tokenizers": ["src/chat"],
@@ -132,10 +133,10 @@ test("packages are imported only by the part that owns them", () => {
 /** What runs where there is no Node: what it needs of the machine comes in as an argument (`Runtime`) or from core/host.ts. */
 const portable = [
   ...["core", "algorithms", "chat", "rollouts"].flatMap((part) => modules.filter((module) => module.startsWith(`src/${part}/`))),
-  ...["src/training/step.ts", "src/training/supervised/sft.ts", "src/training/sampling.ts"],
+  ...["src/training/update/step.ts", "src/training/supervised/sft.ts", "src/training/sampling/sampling.ts"],
   ...["engine.ts", "call-order.ts"].map((name) => `src/engines/${name}`),
   ...["graph", "training", "sampling"].flatMap((room) =>
-    modules.filter((module) => module.startsWith(`src/engines/local/${room}/`)),
+    modules.filter((module) => module.startsWith(`extensions/local/${room}/`)),
   ),
 ].filter((module) => !readsFiles.includes(module));
 

@@ -6,7 +6,7 @@ import { train } from "../entries/index.ts";
 import { RunError } from "../src/core/errors.ts";
 import type { Environment, Task } from "../src/environments/environment.ts";
 import { InterruptedError } from "../src/sdk/train.ts";
-import type { TrainingEvent } from "../src/training/events.ts";
+import type { TrainingEvent } from "../src/training/record/events.ts";
 import { lettersEnvironment } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 

@@ -8,8 +8,8 @@ import { codeDigests } from "../src/files/code-digests.ts";
 import { createRun, requireSameParts } from "../src/runs/write.ts";
 import { codeAndData, tasksOf } from "../src/sdk/made-of.ts";
 import { rewardOf, trainedAgent } from "../src/sdk/train-agent.ts";
-import { resolveConfig } from "../src/training/config.ts";
-import { loadConfigFile } from "../src/training/config-file.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
+import { loadConfigFile } from "../src/training/config/config-file.ts";
 
 const fresh = () => mkdtempSync(join(tmpdir(), "retrograde-made-of-"));
 const rows = (...numbers: readonly number[]) => numbers.map((n) => ({ prompt: `question ${n}` }));

@@ -1,6 +1,6 @@
 /** A process that listens for Ctrl-C as commands do, in native computations without an end, as the passes of a large model are. */
 
-import { measurePeak } from "../src/engines/local/peak.ts";
+import { measurePeak } from "../extensions/local/peak.ts";
 import { listenForInterrupt } from "../src/terminal/interrupt.ts";
 
 listenForInterrupt(() => console.log("interrupted"));

@@ -6,9 +6,9 @@ import { appworldSettingsSchema } from "../extensions/appworld/settings.ts";
 import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
 import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
 import { dryRunLines } from "../src/cli/dry-run.ts";
-import { resolveConfig } from "../src/training/config.ts";
-import { loadConfigFile, loadConfigNotes } from "../src/training/config-file.ts";
-import type { TrainingConfig } from "../src/training/settings.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
+import { loadConfigFile, loadConfigNotes } from "../src/training/config/config-file.ts";
+import type { TrainingConfig } from "../src/training/config/settings.ts";
 
 const folder = fileURLToPath(new URL("../research/recipes/papers/", import.meta.url));
 const files = readdirSync(folder).filter((name) => name.endsWith(".ts"));

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { createLocalEngine } from "../extensions/local/engine.ts";
+import { loadModel, saveModel } from "../extensions/local/model/model-folder.ts";
 import { findPython } from "../research/bench/python.ts";
-import { createLocalEngine } from "../src/engines/local/engine.ts";
-import { loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 
 const found = await findPython();
 const python = found !== undefined && (await imports(found, "peft")) ? found : undefined;

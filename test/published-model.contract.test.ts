@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import { createLocalEngine } from "../extensions/local/engine.ts";
+import { ggufFolder } from "../extensions/local/model/gguf/folder.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
-import { createLocalEngine } from "../src/engines/local/engine.ts";
-import { ggufFolder } from "../src/engines/local/model/gguf/folder.ts";
 
 // Published models beside what others compute of them.
 // RETROGRADE_SMOLLM2="$(./.ci/published smollm2)" RETROGRADE_GEMMA3="$(./.ci/published gemma3-base)" npx vitest run test/published-model.contract.test.ts

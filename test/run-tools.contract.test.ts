@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from "vitest";
 import { takeRequests } from "../src/runs/control.ts";
 import { readMetrics, readTrajectories } from "../src/runs/read.ts";
 import { createRun } from "../src/runs/write.ts";
-import { resolveConfig } from "../src/training/config.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
 import { train } from "../src/training/trainer.ts";
 import { invoke } from "./command-line.ts";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "./letters.ts";

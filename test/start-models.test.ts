@@ -4,8 +4,8 @@ import { checkModel } from "../extensions/check/check.ts";
 import type { ModelReport } from "../extensions/check/report.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { type Model, modelFolder, openModel } from "../src/sdk/model.ts";
-import { resolveConfig } from "../src/training/config.ts";
-import { evaluationTasks } from "../src/training/tasks.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
+import { evaluationTasks } from "../src/training/config/tasks.ts";
 
 /** Of what the expert copies in the conversation, the share that a start model must write too. Only ids and names of calls count in the office. */
 const copied = { office: 0.99, knowledge: 0.9 } as const;

@@ -6,7 +6,7 @@ import type { Policy } from "../src/core/policy.ts";
 import { randomStream } from "../src/core/random.ts";
 import type { Group } from "../src/core/trajectory.ts";
 import type { Engine, StepOptions } from "../src/engines/engine.ts";
-import { enginePolicy } from "../src/training/engine-policy.ts";
+import { enginePolicy } from "../src/training/update/engine-policy.ts";
 import { groupOf } from "./algorithms/table-policy.ts";
 import { distance } from "./engine-fixtures.ts";
 

@@ -12,7 +12,7 @@ import { readMetrics, readTimings } from "../src/runs/read.ts";
 import type { TimingRecord } from "../src/runs/records.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import { serverLine } from "../src/terminal/progress.ts";
-import type { UserConfig } from "../src/training/user-config.ts";
+import type { UserConfig } from "../src/training/config/user-config.ts";
 import { lettersEnvironment, moreLettersTokenizer } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 

@@ -10,7 +10,7 @@ import type { Findings } from "../extensions/tinker/engine/probe.ts";
 import { probedServers } from "../scripts/probed-servers.ts";
 import { readMetrics, readTimings } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
-import type { UserConfig } from "../src/training/user-config.ts";
+import type { UserConfig } from "../src/training/config/user-config.ts";
 import { adamW, distance, plain, samples, someWeights } from "./engine-fixtures.ts";
 import { engineSuite } from "./engine-suite.ts";
 import { lettersEnvironment } from "./letters.ts";

@@ -1,6 +1,6 @@
+import { initialiseModel, saveModel } from "../extensions/local/model/model-folder.ts";
 import { makeTokenizer, type TokenizerFiles } from "../src/chat/tokenizer.ts";
 import { randomStream } from "../src/core/random.ts";
-import { initialiseModel, saveModel } from "../src/engines/local/model/model-folder.ts";
 import { lettersTokenizer } from "./letters.ts";
 
 const text = (json: unknown) => new TextEncoder().encode(JSON.stringify(json));

@@ -4,7 +4,7 @@ import "../extensions/install.ts";
 import { agentEnvironment } from "../src/environments/agent.ts";
 import { layout } from "../src/runs/layout.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
-import type { UserConfig } from "../src/training/user-config.ts";
+import type { UserConfig } from "../src/training/config/user-config.ts";
 import { lettersEnvironment } from "./letters.ts";
 
 const agent = () =>

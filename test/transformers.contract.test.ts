@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { createLocalEngine } from "../extensions/local/engine.ts";
+import { loadModel, saveModel } from "../extensions/local/model/model-folder.ts";
+import { readSafetensors } from "../extensions/local/model/safetensors.ts";
 import { findPython } from "../research/bench/python.ts";
 import type { ActionInContext } from "../src/core/trajectory.ts";
-import { createLocalEngine } from "../src/engines/local/engine.ts";
-import { loadModel, saveModel } from "../src/engines/local/model/model-folder.ts";
-import { readSafetensors } from "../src/engines/local/model/safetensors.ts";
 
 const python = await findPython();
 const pathOf = (name: string) => fileURLToPath(new URL(`golden/${name}`, import.meta.url));

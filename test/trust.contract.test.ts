@@ -16,8 +16,8 @@ import { readRun } from "../src/runs/read.ts";
 import { sealed } from "../src/runs/seal.ts";
 import { wholeRun } from "../src/runs/whole-run.fixture.ts";
 import { modelFolder } from "../src/sdk/model.ts";
-import { resolveConfig } from "../src/training/config.ts";
-import { settingsSchema } from "../src/training/settings.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
+import { settingsSchema } from "../src/training/config/settings.ts";
 import { invoke } from "./command-line.ts";
 
 /** A run from somebody else is data: none of its settings acts before it is trusted. */

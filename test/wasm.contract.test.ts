@@ -3,15 +3,15 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
+import { createLocalEngine } from "../extensions/local/engine.ts";
+import type { Runtime } from "../extensions/local/machine/runtime.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import type { TokenId } from "../src/core/trajectory.ts";
-import { createLocalEngine } from "../src/engines/local/engine.ts";
-import type { Runtime } from "../src/engines/local/machine/runtime.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
-import { resolveConfig } from "../src/training/config.ts";
-import { rolloutSource } from "../src/training/rollout-source.ts";
-import { trainingStep } from "../src/training/step.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
+import { rolloutSource } from "../src/training/sampling/rollout-source.ts";
+import { trainingStep } from "../src/training/update/step.ts";
 
 /** onnxruntime-web weighs 130 MB, so it is asked for: the folder in which it was installed. */
 const folder = process.env.RETROGRADE_ONNXRUNTIME_WEB ?? "";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { readRun } from "../src/runs/read.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
-import { resolveConfig } from "../src/training/config.ts";
-import type { UserConfig } from "../src/training/user-config.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
+import type { UserConfig } from "../src/training/config/user-config.ts";
 import { lettersEnvironment } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Group, Trajectory, Turn } from "../../src/core/trajectory.ts";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { invoke } from "../../test/command-line.ts";
 import { chancesOf, fittingModels, stepSeconds } from "./advice.ts";
 

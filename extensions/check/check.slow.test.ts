@@ -5,7 +5,7 @@ import type { ToolCall } from "../../src/core/messages.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { Lazy } from "../../src/environments/environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { couriers, folders } from "../office/rules.ts";
 import type { OfficeTask } from "../office/task.ts";
 import { checkEnvironment } from "./check.ts";

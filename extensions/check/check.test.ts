@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { ToolCall } from "../../src/core/messages.ts";
 import { defineEnvironment } from "../../src/environments/define.ts";
 import { defineTool } from "../../src/tools/tool.ts";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { checkEnvironment } from "./check.ts";
 
 const { rollout } = resolveConfig();

@@ -1,6 +1,6 @@
 import { type Environment, type Split, splitsOf } from "../../src/environments/environment.ts";
 import { whileEpisode } from "../../src/environments/lifetime.ts";
-import { evaluationTasks, trainingTasks } from "../../src/training/tasks.ts";
+import { evaluationTasks, trainingTasks } from "../../src/training/config/tasks.ts";
 
 /** How much of what users say in a split is said in training too. */
 export interface Overlap {

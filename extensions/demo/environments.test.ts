@@ -1,6 +1,6 @@
 import "../install.ts";
 import { expect, test } from "vitest";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { checkEnvironment } from "../check/check.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./environments.ts";
 

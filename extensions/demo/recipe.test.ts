@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { planMemory } from "../../src/engines/local/memory-plan.ts";
-import { parseModelConfig } from "../../src/engines/local/model/model-config.ts";
-import { publishedSizes } from "../../src/engines/local/published-sizes.ts";
 import { trainingUse } from "../../src/sdk/model.ts";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
+import { planMemory } from "../local/memory-plan.ts";
+import { parseModelConfig } from "../local/model/model-config.ts";
+import { publishedSizes } from "../local/published-sizes.ts";
 import { demoTasks, recipes } from "./recipe.ts";
 
 const smollm2 = parseModelConfig(publishedSizes.smollm2, "smollm2");

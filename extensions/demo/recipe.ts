@@ -1,4 +1,4 @@
-import type { UserConfig } from "../../src/training/user-config.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
 
 export const demoTasks = ["calculation", "calculator", "shop"] as const;
 export type DemoTask = (typeof demoTasks)[number];

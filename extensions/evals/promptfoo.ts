@@ -8,7 +8,7 @@ import { ConfigError, EnvError, reasonOf } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { requireFile } from "../../src/files/bounded.ts";
-import { loadModule } from "../../src/training/config-file.ts";
+import { loadModule } from "../../src/training/config/config-file.ts";
 import { answerTo, type Evals, textOf } from "./evals.ts";
 
 const any = z.unknown().optional();

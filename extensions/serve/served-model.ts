@@ -3,12 +3,12 @@ import { join, resolve } from "node:path";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
 import { ModelError } from "../../src/core/errors.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
-import { createLocalEngine, LocalEngine } from "../../src/engines/local/engine.ts";
-import { estimateMemory, totalBytes } from "../../src/engines/local/memory.ts";
-import { readAdapter, readAdapterSettings } from "../../src/engines/local/model/adapter-folder.ts";
-import { lastPart, linearModules } from "../../src/engines/local/model/lora.ts";
-import { loadModel, type Model, readModelConfig } from "../../src/engines/local/model/model-folder.ts";
-import type { LocalEngineOptions } from "../../src/engines/local/options.ts";
+import { createLocalEngine, LocalEngine } from "../local/engine.ts";
+import { estimateMemory, totalBytes } from "../local/memory.ts";
+import { readAdapter, readAdapterSettings } from "../local/model/adapter-folder.ts";
+import { lastPart, linearModules } from "../local/model/lora.ts";
+import { loadModel, type Model, readModelConfig } from "../local/model/model-folder.ts";
+import type { LocalEngineOptions } from "../local/options.ts";
 import type { AdapterSettings, OpenedModel, ServedModel, Trained } from "../tinker/server/served-model.ts";
 
 /** Sequences of a server's clients are as long as they like: memory is estimated for this length, or the model's own if that is less. */

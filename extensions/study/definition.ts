@@ -3,9 +3,9 @@ import { ConfigError } from "../../src/core/errors.ts";
 import { isRecord } from "../../src/core/record.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import { addEnvironments, type CreateEnvironment } from "../../src/environments/registry.ts";
-import { resolveConfig } from "../../src/training/config.ts";
-import type { TrainingConfig } from "../../src/training/settings.ts";
-import type { UserConfig } from "../../src/training/user-config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
+import type { TrainingConfig } from "../../src/training/config/settings.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]*$/, "a name of small letters, digits and hyphens");
 const settings = z.record(z.string(), z.unknown());

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { packRows } from "../../extensions/local/training/packing.ts";
 import type { Turn } from "../../src/core/trajectory.ts";
-import { packRows } from "../../src/engines/local/training/packing.ts";
 import { apart, rolloutBatch, turnWeights, unbrokenRows } from "./batch.ts";
 
 function turn(index: number, context: readonly number[], action: readonly number[]): Turn {

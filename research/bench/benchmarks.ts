@@ -1,5 +1,5 @@
-import { isGpu } from "../../src/engines/local/machine/device.ts";
-import { parameterCount } from "../../src/engines/local/model/model-config.ts";
+import { isGpu } from "../../extensions/local/machine/device.ts";
+import { parameterCount } from "../../extensions/local/model/model-config.ts";
 import { chosenDevice } from "./device.ts";
 import { benchmarkModels } from "./model.ts";
 import type { Rates } from "./rate.ts";

@@ -9,9 +9,9 @@ import { mean, standardDeviation } from "../../src/core/mean.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { openModel } from "../../src/sdk/model.ts";
-import { branchShares } from "../../src/training/branching.ts";
-import { resolveConfig } from "../../src/training/config.ts";
-import { trainingTasks } from "../../src/training/tasks.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
+import { trainingTasks } from "../../src/training/config/tasks.ts";
+import { branchShares } from "../../src/training/sampling/branching.ts";
 
 const worlds: Readonly<Record<string, readonly [model: string, environment: string, settings: object]>> = {
   office: ["office", "office", {}],

@@ -1,4 +1,4 @@
-import type { Provider } from "../../src/engines/local/machine/device.ts";
+import type { Provider } from "../../extensions/local/machine/device.ts";
 
 export const benchmarkDevices: readonly Provider[] = ["cpu", "webgpu", "cuda"];
 

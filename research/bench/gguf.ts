@@ -6,9 +6,9 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLocalEngine } from "../../src/engines/local/engine.ts";
-import { ggufFolder } from "../../src/engines/local/model/gguf/folder.ts";
-import { loadModel } from "../../src/engines/local/model/model-folder.ts";
+import { createLocalEngine } from "../../extensions/local/engine.ts";
+import { ggufFolder } from "../../extensions/local/model/gguf/folder.ts";
+import { loadModel } from "../../extensions/local/model/model-folder.ts";
 
 const bases = ["float32", "int8", "int4"] as const;
 const [folder, way] = process.argv.slice(2);

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, Option } from "commander";
-import { isGpu, type Provider } from "../../src/engines/local/machine/device.ts";
+import { isGpu, type Provider } from "../../extensions/local/machine/device.ts";
 import { modelFolder } from "../../src/sdk/model.ts";
 import { makeBenchmarks, nowhere } from "./benchmarks.ts";
 import { benchmarkDevices, chooseDevice } from "./device.ts";

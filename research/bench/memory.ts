@@ -3,14 +3,14 @@
  * each, since peaks cannot be reset.
  */
 import { Argument, Command, Option } from "commander";
+import { LocalEngine } from "../../extensions/local/engine.ts";
+import { estimateMemory, type MemoryUse, totalBytes } from "../../extensions/local/memory.ts";
+import { planMemory, planText } from "../../extensions/local/memory-plan.ts";
+import { type ModelConfig, parameterCount } from "../../extensions/local/model/model-config.ts";
+import { type RoundedMatrix, roundLayers } from "../../extensions/local/model/rounded.ts";
+import { cacheBytesOfToken } from "../../extensions/local/sampling/kv-cache.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
-import { LocalEngine } from "../../src/engines/local/engine.ts";
-import { estimateMemory, type MemoryUse, totalBytes } from "../../src/engines/local/memory.ts";
-import { planMemory, planText } from "../../src/engines/local/memory-plan.ts";
-import { type ModelConfig, parameterCount } from "../../src/engines/local/model/model-config.ts";
-import { type RoundedMatrix, roundLayers } from "../../src/engines/local/model/rounded.ts";
-import { cacheBytesOfToken } from "../../src/engines/local/sampling/kv-cache.ts";
 import { quickModel } from "./model.ts";
 import { positiveInteger, processMemory } from "./options.ts";
 import { type ShapeName, shapeOf, shapes } from "./shapes.ts";

@@ -1,8 +1,8 @@
+import { formatModelConfig, type ModelConfig, parameterShapes } from "../../extensions/local/model/model-config.ts";
+import { type Model, saveModel } from "../../extensions/local/model/model-folder.ts";
+import type { Tensor } from "../../extensions/local/model/safetensors.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
-import { formatModelConfig, type ModelConfig, parameterShapes } from "../../src/engines/local/model/model-config.ts";
-import { type Model, saveModel } from "../../src/engines/local/model/model-folder.ts";
-import type { Tensor } from "../../src/engines/local/model/safetensors.ts";
 import { shapeOf } from "./shapes.ts";
 
 /** Qwen3 with 5 million parameters: the size that the default environment is trained with, and a little more. */

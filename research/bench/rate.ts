@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
-import { Graph } from "../../src/engines/local/graph/graph.ts";
-import { Session } from "../../src/engines/local/graph/onnx.ts";
-import type { Provider } from "../../src/engines/local/machine/device.ts";
+import { Graph } from "../../extensions/local/graph/graph.ts";
+import { Session } from "../../extensions/local/graph/onnx.ts";
+import type { Provider } from "../../extensions/local/machine/device.ts";
 
 /** The rates of this machine at one moment. */
 export interface Rates {

@@ -1,5 +1,5 @@
-import { type ModelConfig, parseModelConfig } from "../../src/engines/local/model/model-config.ts";
-import { publishedSizes, sized } from "../../src/engines/local/published-sizes.ts";
+import { type ModelConfig, parseModelConfig } from "../../extensions/local/model/model-config.ts";
+import { publishedSizes, sized } from "../../extensions/local/published-sizes.ts";
 
 const small = {
   ...{ rms_norm_eps: 1e-6, tie_word_embeddings: true, max_position_embeddings: 32_768 },

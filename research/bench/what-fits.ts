@@ -1,8 +1,8 @@
 /** The tables of docs/models.md, by the estimate that runs are checked with: `npx jiti research/bench/what-fits.ts`. */
 import { fileURLToPath } from "node:url";
-import { estimateMemory, type MemoryUse, parameterText, totalBytes } from "../../src/engines/local/memory.ts";
-import { parameterCount } from "../../src/engines/local/model/model-config.ts";
-import type { PublishedName } from "../../src/engines/local/published-sizes.ts";
+import { estimateMemory, type MemoryUse, parameterText, totalBytes } from "../../extensions/local/memory.ts";
+import { parameterCount } from "../../extensions/local/model/model-config.ts";
+import type { PublishedName } from "../../extensions/local/published-sizes.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
 
 const names: readonly PublishedName[] = [

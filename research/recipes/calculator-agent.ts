@@ -19,7 +19,7 @@ import { defineEnvironment } from "../../src/environments/define.ts";
 import { layout } from "../../src/runs/layout.ts";
 import { readSummary } from "../../src/runs/read.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
-import type { UserConfig } from "../../src/training/user-config.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
 
 const operations = ["add", "subtract", "multiply", "divide"] as const;
 type Operation = (typeof operations)[number];

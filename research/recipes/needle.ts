@@ -22,7 +22,7 @@ import { createEnvironment } from "../../src/environments/registry.ts";
 import { layout } from "../../src/runs/layout.ts";
 import { readSummary } from "../../src/runs/read.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
-import type { UserConfig } from "../../src/training/user-config.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
 
 const { values } = parseArgs({
   options: {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { defaultsOf, factsOf, resolveAlgorithm, rolloutAlgorithms } from "./algorithms.ts";
 import { isSeeupo } from "./seeupo/settings.ts";
 import type { Composition } from "./settings/parts.ts";

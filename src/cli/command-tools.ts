@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { trustRun } from "../sdk/trust.ts";
 import type { Screen } from "../terminal/screen.ts";
-import { resolveConfig } from "../training/config.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import { resolveConfig } from "../training/config/config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import type { SettingFlag } from "./settings.ts";
 
 /** The parts that every command is given. */

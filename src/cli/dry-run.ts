@@ -1,7 +1,7 @@
 import { engineKind } from "../engines/registry.ts";
-import { type Need, unmetNeeds } from "../training/capabilities.ts";
-import { resolveConfig } from "../training/config.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import { type Need, unmetNeeds } from "../training/config/capabilities.ts";
+import { resolveConfig } from "../training/config/config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 
 /**
  * A run's settings, each with where it is from, and what its engine cannot honour. Nothing is started or contacted.

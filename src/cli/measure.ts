@@ -5,8 +5,8 @@ import { listenForInterrupt } from "../terminal/interrupt.ts";
 import { quoted, shownPath } from "../terminal/invocation.ts";
 import { advance, nothingYet, statusLine } from "../terminal/progress.ts";
 import type { Screen } from "../terminal/screen.ts";
-import type { TrainingConfig } from "../training/settings.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import type { TrainingConfig } from "../training/config/settings.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { showDownload } from "./download.ts";
 import { evaluationNotes, reportPage } from "./evaluation-lines.ts";
 

@@ -6,7 +6,7 @@ import { trustRun, UntrustedError } from "../sdk/trust.ts";
 import { commandPrefix } from "../terminal/invocation.ts";
 import { printable, printableLine } from "../terminal/printable.ts";
 import { createScreen, type TextStream } from "../terminal/screen.ts";
-import { addDefaults, type Defaults } from "../training/defaults.ts";
+import { addDefaults, type Defaults } from "../training/config/defaults.ts";
 import type { AddCommands, CommandTools } from "./command-tools.ts";
 import { errorText } from "./error-text.ts";
 import { doctorCommands, modelCommands } from "./model-commands.ts";

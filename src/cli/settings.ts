@@ -1,6 +1,6 @@
 import { ConfigError } from "../core/errors.ts";
 import { jsonOf } from "../core/json.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 
 /** A flag for a setting. */
 export interface SettingFlag {

@@ -12,7 +12,7 @@ export type Values = readonly (readonly number[])[];
 
 /**
  * The capabilities that an engine may lack, each with what it lets a run do. An engine lists what it has. A run that needs more
- * does not start, and the error names the setting that needs it (training/capabilities.ts).
+ * does not start, and the error names the setting that needs it (training/config/capabilities.ts).
  */
 export const capabilityMeanings = {
   critic: "trains a value function beside the policy",

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { ConfigError } from "../core/errors.ts";
-import { resolveConfig } from "../training/config.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import { resolveConfig } from "../training/config/config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { addEngines, type EngineKind, engineKind } from "./registry.ts";
 
 const settings = z.strictObject({ rooms: z.int().default(2), colour: z.string().optional() });

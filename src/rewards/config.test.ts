@@ -2,8 +2,8 @@ import { judgeRewards } from "../../extensions/judge/rewards.ts";
 import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
-import { resolveConfig, rewardsFromCode } from "../training/config.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import { resolveConfig, rewardsFromCode } from "../training/config/config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { addRewards, createRewards } from "./create.ts";
 import { defineReward } from "./reward.ts";
 

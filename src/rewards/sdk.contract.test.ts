@@ -11,7 +11,7 @@ import { lettersEnvironment } from "../../test/letters.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { readMetrics, readRun } from "../runs/read.ts";
 import { planRun, train } from "../sdk/train.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { defineReward } from "./reward.ts";
 
 addRewards({ judge: judgeRewards });

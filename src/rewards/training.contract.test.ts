@@ -5,8 +5,8 @@ import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { judgeServer, scoring } from "../../extensions/judge/server.fixture.ts";
 import { readMetrics, readTimings } from "../runs/read.ts";
-import type { TrainingEvent } from "../training/events.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
+import type { TrainingEvent } from "../training/record/events.ts";
 import { key, metricsOf, newFolder, shareOfC, work } from "./training.fixture.ts";
 
 const everyFile = (folder: string) =>

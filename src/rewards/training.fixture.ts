@@ -7,10 +7,10 @@ import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/l
 import { TableEngine } from "../../test/table-engine.ts";
 import { layout } from "../runs/layout.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { resolveConfig, rewardsFromCode } from "../training/config.ts";
-import type { TrainingEvent } from "../training/events.ts";
+import { resolveConfig, rewardsFromCode } from "../training/config/config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
+import type { TrainingEvent } from "../training/record/events.ts";
 import { train } from "../training/trainer.ts";
-import type { UserConfig } from "../training/user-config.ts";
 import { addRewards, createRewards } from "./create.ts";
 
 addRewards({ judge: judgeRewards });

@@ -5,7 +5,7 @@ import { engineStateFolder, requireWhole } from "../runs/checkpoints.ts";
 import { writeChecksums } from "../runs/checksums.ts";
 import { writeFolderAtomic } from "../runs/files.ts";
 import { checkpointSteps } from "../runs/read.ts";
-import { recordedEnvironment } from "../training/known-models.ts";
+import { recordedEnvironment } from "../training/config/known-models.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 import { recordedConfig } from "./run-environment.ts";
 

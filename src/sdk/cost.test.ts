@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
-import { resolveConfig } from "../training/config.ts";
+import { resolveConfig } from "../training/config/config.ts";
 import { tryOut } from "./cost.ts";
 import { openModel } from "./model.ts";
 

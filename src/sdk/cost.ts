@@ -1,8 +1,8 @@
 import type { Group } from "../core/trajectory.ts";
 import type { Environment } from "../environments/environment.ts";
 import { rolloutGroups } from "../rollouts/rollout.ts";
-import type { TrainingConfig } from "../training/settings.ts";
-import { trainingTasks } from "../training/tasks.ts";
+import type { TrainingConfig } from "../training/config/settings.ts";
+import { trainingTasks } from "../training/config/tasks.ts";
 import type { Model } from "./model.ts";
 
 /** The probable cost of a run, from a few episodes. Seconds. */

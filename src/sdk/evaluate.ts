@@ -11,7 +11,10 @@ import type { HubEvent } from "../hub/model.ts";
 import type { Decoding, EvaluationRecord } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { newRunFolder } from "../runs/write.ts";
-import { filesOf } from "../training/config-file.ts";
+import { filesOf } from "../training/config/config-file.ts";
+import type { TrainingConfig } from "../training/config/settings.ts";
+import { checkSplit, evaluationTasks } from "../training/config/tasks.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../training/evaluation/compare.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
 import { requireComparable } from "../training/evaluation/differing.ts";
@@ -30,9 +33,6 @@ import {
   unfinishedEvaluation,
 } from "../training/evaluation/folder.ts";
 import { type JudgeSettings, judgeOfAnswers } from "../training/evaluation/judge.ts";
-import type { TrainingConfig } from "../training/settings.ts";
-import { checkSplit, evaluationTasks } from "../training/tasks.ts";
-import type { UserConfig } from "../training/user-config.ts";
 import { findPlayer, type OpenPlayer, type Player } from "./player.ts";
 import { environmentOf, resolvePlayed } from "./run-environment.ts";
 

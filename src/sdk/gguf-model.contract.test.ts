@@ -2,10 +2,10 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
+import { writeGguf } from "../../extensions/local/model/gguf/write.ts";
+import { loadModel } from "../../extensions/local/model/model-folder.ts";
 import { startHub } from "../../test/hub-server.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
-import { writeGguf } from "../engines/local/model/gguf/write.ts";
-import { loadModel } from "../engines/local/model/model-folder.ts";
 import { modelFolder } from "./model.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gguf-model-"));

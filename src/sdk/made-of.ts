@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { createReadStream, existsSync } from "node:fs";
 import type { Environment, Split, Task } from "../environments/environment.ts";
 import { codeDigests, sha256 } from "../files/code-digests.ts";
-import { rewardsFromCode } from "../training/config.ts";
-import { filesOf } from "../training/config-file.ts";
-import type { TrainingConfig } from "../training/settings.ts";
-import { sizeOf, tasksAt } from "../training/tasks.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import { rewardsFromCode } from "../training/config/config.ts";
+import { filesOf } from "../training/config/config-file.ts";
+import type { TrainingConfig } from "../training/config/settings.ts";
+import { sizeOf, tasksAt } from "../training/config/tasks.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 
 /** SHA-256 of what decides a run beside its configuration: tasks, data and code, by their names. */
 export type MadeOf = Readonly<Record<string, string>>;

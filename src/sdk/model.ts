@@ -23,8 +23,8 @@ import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { fetchPublished, type PublishedFile, publishedModel, publishedNames } from "../hub/published.ts";
 import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
-import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/known-models.ts";
-import type { TrainingConfig } from "../training/settings.ts";
+import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/config/known-models.ts";
+import type { TrainingConfig } from "../training/config/settings.ts";
 import { requireTrusted } from "./trust.ts";
 
 /** The bundled model that an own task is taught with: one that is in the package. */

@@ -1,7 +1,7 @@
 import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
-import { resolveConfig } from "../training/config.ts";
+import { resolveConfig } from "../training/config/config.ts";
 import { findPlayer } from "./player.ts";
 
 const noDownload = () => expect.unreachable("an endpoint has no files");

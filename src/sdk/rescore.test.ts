@@ -7,7 +7,7 @@ import { writeTinyModel } from "../../test/tiny-model.ts";
 import { RunError } from "../core/errors.ts";
 import { trajectoryOf } from "../runs/store.fixture.ts";
 import { createRun } from "../runs/write.ts";
-import { resolveConfig } from "../training/config.ts";
+import { resolveConfig } from "../training/config/config.ts";
 import { openModel, samplingUse } from "./model.ts";
 import { rescoreSince } from "./rescore.ts";
 import { planRun } from "./train.ts";

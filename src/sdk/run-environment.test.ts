@@ -7,9 +7,9 @@ import { testChat } from "../../test/fixtures/chats.ts";
 import { ConfigError } from "../core/errors.ts";
 import { defineEnvironment } from "../environments/define.ts";
 import { createRun } from "../runs/write.ts";
-import { resolveConfig } from "../training/config.ts";
-import { trainedIn } from "../training/known-models.ts";
-import { checkShownTools } from "../training/shown-tools.ts";
+import { resolveConfig } from "../training/config/config.ts";
+import { trainedIn } from "../training/config/known-models.ts";
+import { checkShownTools } from "../training/config/shown-tools.ts";
 import { environmentOf, resolvePlayed, withRunEnvironment } from "./run-environment.ts";
 
 const shop = (system = "You help.") =>

@@ -6,11 +6,11 @@ import { createEnvironment, environmentActs } from "../environments/registry.ts"
 import { isOwnRecord } from "../runs/files.ts";
 import { layout } from "../runs/layout.ts";
 import { readRun } from "../runs/read.ts";
-import { isEnvironment, resolveConfig } from "../training/config.ts";
+import { isEnvironment, resolveConfig } from "../training/config/config.ts";
+import { recordedEnvironment } from "../training/config/known-models.ts";
+import { settingsSchema, type TrainingConfig } from "../training/config/settings.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { isEvaluation, isOwnEvaluation, readAsked } from "../training/evaluation/folder.ts";
-import { recordedEnvironment } from "../training/known-models.ts";
-import { settingsSchema, type TrainingConfig } from "../training/settings.ts";
-import type { UserConfig } from "../training/user-config.ts";
 import { requireTrusted } from "./trust.ts";
 
 /** The name that is an environment where a run learned from conversations alone. Its model goes into any. */

@@ -7,7 +7,7 @@ import { CompletionError } from "../completions/errors.ts";
 import { withinTime } from "../core/deadline.ts";
 import { ConfigError, reasonOf } from "../core/errors.ts";
 import { withoutSecrets } from "../core/secrets.ts";
-import { loadModule } from "../training/config-file.ts";
+import { loadModule } from "../training/config/config-file.ts";
 import type { AgentEndpoint } from "./served-agent-model.ts";
 
 /** A message as chat-completions servers get it. */

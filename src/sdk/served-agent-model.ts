@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { engineModel } from "../inference/engine-model.ts";
 import { serveInference } from "../inference/server.ts";
-import { resolveConfig } from "../training/config.ts";
+import { resolveConfig } from "../training/config/config.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 
 /**

@@ -9,8 +9,8 @@ import type { TaskRequest } from "../environments/define.ts";
 import { writeFileAtomic } from "../files/atomic.ts";
 import { runsFolder } from "../runs/layout.ts";
 import { readJson } from "../runs/read.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import type { Prices } from "../training/evaluation/cost.ts";
-import type { UserConfig } from "../training/user-config.ts";
 import { type AgentTeacher, askedTeacher } from "./scripted-teacher.ts";
 import { type AgentTraining, isProgram, tasksOf } from "./train-agent.ts";
 

@@ -9,8 +9,8 @@ import { ConfigError } from "../core/errors.ts";
 import { type AgentDefinition, type AgentModel, agentEnvironment } from "../environments/agent.ts";
 import type { DefinedTask, TaskRequest } from "../environments/define.ts";
 import type { Environment, Score } from "../environments/environment.ts";
-import { filesOf, loadModule, rememberFiles } from "../training/config-file.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import { filesOf, loadModule, rememberFiles } from "../training/config/config-file.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 
 /** An agent as a function: a prompt in, its answer out. It may leave the second argument alone. */
 export type AgentFunction<T extends TaskRequest = TaskRequest> = (prompt: string, run: AgentRun<T>) => unknown;

@@ -1,7 +1,7 @@
 import "../../test/office.ts";
 import { expect, test } from "vitest";
-import { resolveConfig } from "../training/config.ts";
-import type { UserConfig } from "../training/user-config.ts";
+import { resolveConfig } from "../training/config/config.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
 import { openingLine, planRun, type RunPlan } from "./train.ts";
 
 test("what no engine of the kind can do is refused before a model is looked for", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { StepRecord, TimingRecord } from "../runs/records.ts";
-import type { TrainingEvent } from "../training/events.ts";
+import type { TrainingEvent } from "../training/record/events.ts";
 import { costLines, showProgress } from "./display.ts";
 import { advance, nothingYet, statusLine, stepHeading, stepLine } from "./progress.ts";
 import { createScreen } from "./screen.ts";

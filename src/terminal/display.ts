@@ -1,4 +1,4 @@
-import type { TrainingEvent } from "../training/events.ts";
+import type { TrainingEvent } from "../training/record/events.ts";
 import { count, duration, plural } from "./format.ts";
 import { commandPrefix, quoted, shownPath } from "./invocation.ts";
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { EvaluationRecord, StepRecord, TimingRecord } from "../runs/records.ts";
-import type { TrainingEvent } from "../training/events.ts";
+import type { TrainingEvent } from "../training/record/events.ts";
 import { advance, evaluationLine, nothingYet, phaseLine, secondsLeft, statusLine, stepHeading, stepLine } from "./progress.ts";
 
 const record: StepRecord = {

@@ -1,5 +1,5 @@
 import type { Estimate, EvaluationRecord, StepRecord, TimingRecord } from "../runs/records.ts";
-import type { Phase, TrainingEvent } from "../training/events.ts";
+import type { Phase, TrainingEvent } from "../training/record/events.ts";
 import { bar, count, duration, interval, number, plural } from "./format.ts";
 
 /** The known state of a running training run. Times are seconds of any clock. */

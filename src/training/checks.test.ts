@@ -5,7 +5,7 @@ import { lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import { ConfigError } from "../core/errors.ts";
 import { checkEnvironment, checkOpened } from "./checks.ts";
-import { resolveConfig } from "./config.ts";
+import { resolveConfig } from "./config/config.ts";
 
 const letters = lettersEnvironment();
 const opened = { engine: new TableEngine(lettersVocabulary), chat: testChat("qwen25"), environment: letters };

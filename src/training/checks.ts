@@ -2,14 +2,14 @@ import { factsOf, miniBatchesOf } from "../algorithms/algorithms.ts";
 import type { Check } from "../core/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
-import { checkBranching } from "./branching.ts";
-import { requireCapabilities } from "./capabilities.ts";
-import { maxEpisodesOfStep, type TrainingConfig } from "./settings.ts";
-import { checkShownTools } from "./shown-tools.ts";
-import type { StepArguments } from "./step-arguments.ts";
+import { requireCapabilities } from "./config/capabilities.ts";
+import { maxEpisodesOfStep, type TrainingConfig } from "./config/settings.ts";
+import { checkShownTools } from "./config/shown-tools.ts";
+import { checkSplits } from "./config/tasks.ts";
+import { checkBranching } from "./sampling/branching.ts";
+import type { StepArguments } from "./sampling/step-arguments.ts";
+import { requireTurnRewards } from "./sampling/turn-rewards.ts";
 import { checkDemonstrations } from "./supervised/lessons.ts";
-import { checkSplits } from "./tasks.ts";
-import { requireTurnRewards } from "./turn-rewards.ts";
 
 /**
  * This file lists what refuses a run before it begins: what the configuration says by itself, what it says of its environment, and what it says of

@@ -11,10 +11,10 @@ import { layout } from "../runs/layout.ts";
 import { readLive } from "../runs/live.ts";
 import { readMetrics, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { resolveConfig } from "./config.ts";
-import type { TrainingEvent } from "./events.ts";
+import { resolveConfig } from "./config/config.ts";
+import type { UserConfig } from "./config/user-config.ts";
+import type { TrainingEvent } from "./record/events.ts";
 import { train } from "./trainer.ts";
-import type { UserConfig } from "./user-config.ts";
 
 const small: UserConfig = {
   environment: "letters",

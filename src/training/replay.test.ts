@@ -10,10 +10,10 @@ import type { Environment } from "../environments/environment.ts";
 import { readIndex, TrajectoryReader } from "../runs/index-file.ts";
 import { readMetrics } from "../runs/read.ts";
 import { createRun } from "../runs/write.ts";
-import { resolveConfig } from "./config.ts";
+import { resolveConfig } from "./config/config.ts";
+import type { UserConfig } from "./config/user-config.ts";
 import { replayEpisode } from "./replay.ts";
 import { train } from "./trainer.ts";
-import type { UserConfig } from "./user-config.ts";
 
 const chat = lettersChat();
 

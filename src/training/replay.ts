@@ -8,8 +8,8 @@ import type { EngineInfo, Sampler } from "../engines/engine.ts";
 import type { Environment, Task } from "../environments/environment.ts";
 import { rollout } from "../rollouts/rollout.ts";
 import type { EvaluationRecord, StepRecord } from "../runs/records.ts";
-import type { TrainingConfig } from "./settings.ts";
-import { evaluationTasks, trainingTasks } from "./tasks.ts";
+import type { TrainingConfig } from "./config/settings.ts";
+import { evaluationTasks, trainingTasks } from "./config/tasks.ts";
 
 /** The origin of a trajectory: a step of the training, or an evaluation on a split. */
 export type Origin =

@@ -10,10 +10,10 @@ import type { Environment } from "../environments/environment.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { resolveConfig } from "./config.ts";
-import type { TrainingEvent } from "./events.ts";
+import { resolveConfig } from "./config/config.ts";
+import type { UserConfig } from "./config/user-config.ts";
+import type { TrainingEvent } from "./record/events.ts";
 import { train } from "./trainer.ts";
-import type { UserConfig } from "./user-config.ts";
 
 /** The event at which a run is killed: its number, a share of all events, so many before the last, or the first that fits. */
 export type Kill = number | { readonly share: number } | ((event: TrainingEvent) => boolean);

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 import { type ControlRecord, type ControlRequest, learningRateAt, readControl, takeRequests } from "../runs/control.ts";
-import type { OnEvent } from "./events.ts";
+import type { OnEvent } from "./record/events.ts";
 
 /** How long a paused run waits before it looks for a request again, in milliseconds. */
 const pollMs = 250;

@@ -10,10 +10,10 @@ import { EngineError, RunError } from "../core/errors.ts";
 import { layout } from "../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readSummary, readTrajectories } from "../runs/read.ts";
 import { createRun, reopenRun } from "../runs/write.ts";
-import { resolveConfig, rolloutAlgorithms } from "./config.ts";
-import type { TrainingEvent } from "./events.ts";
+import { resolveConfig, rolloutAlgorithms } from "./config/config.ts";
+import type { UserConfig } from "./config/user-config.ts";
+import type { TrainingEvent } from "./record/events.ts";
 import { train } from "./trainer.ts";
-import type { UserConfig } from "./user-config.ts";
 
 const chat = lettersChat();
 const small: UserConfig = {

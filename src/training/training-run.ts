@@ -9,21 +9,20 @@ import { CreditWriter } from "../runs/credits.ts";
 import { checkpointSteps, readEvaluations, readMetrics, readProgress } from "../runs/read.ts";
 import type { EvaluationRecord, Progress, StepRecord, Summary, Warning } from "../runs/records.ts";
 import { finishRun, writeStep } from "../runs/write.ts";
-import { toolCallsSpent } from "./branching.ts";
+import { firstPrompt } from "./config/first-prompt.ts";
+import type { TrainingConfig } from "./config/settings.ts";
 import { RunEvaluations } from "./evaluation/run-evaluations.ts";
-import type { OnEvent } from "./events.ts";
-import { firstPrompt } from "./first-prompt.ts";
-import { recordLive } from "./live-recorder.ts";
-import { rolloutSource } from "./rollout-source.ts";
+import type { OnEvent } from "./record/events.ts";
+import { recordLive } from "./record/live-recorder.ts";
+import { announceWarnings, countWarnings, requireNoWarnings } from "./record/warnings.ts";
 import { RunControl } from "./run-control.ts";
-import type { TrainingConfig } from "./settings.ts";
-import { type StepResult, trainingStep } from "./step.ts";
-import type { StepArguments } from "./step-arguments.ts";
-import type { RolloutSource } from "./step-rollouts.ts";
+import { toolCallsSpent } from "./sampling/branching.ts";
+import { rolloutSource } from "./sampling/rollout-source.ts";
+import type { StepArguments } from "./sampling/step-arguments.ts";
+import type { RolloutSource } from "./sampling/step-rollouts.ts";
 import { type LessonSource, openLessons } from "./supervised/lessons.ts";
 import { supervisedStep } from "./supervised/step.ts";
-
-import { announceWarnings, countWarnings, requireNoWarnings } from "./warnings.ts";
+import { type StepResult, trainingStep } from "./update/step.ts";
 
 /** The start of a run, or its newest checkpoint. */
 interface Opened {

@@ -9,7 +9,7 @@ import { rollout } from "../../src/rollouts/rollout.ts";
 import { atifOf } from "../../src/runs/export/atif.ts";
 import { trainingTraceOf } from "../../src/runs/export/training-trace.ts";
 import { openModel } from "../../src/sdk/model.ts";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { readConversations } from "../../src/training/supervised/conversations.ts";
 import { addConversationFormats } from "../../src/training/supervised/formats.ts";
 import { call, opened, output, script, withPackage } from "./packages.ts";

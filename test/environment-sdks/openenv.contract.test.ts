@@ -3,7 +3,7 @@ import { checkEnvironment } from "../../extensions/check/check.ts";
 import { serveOpenenv } from "../../extensions/remote/server/openenv.ts";
 import { serveEnvironment } from "../../extensions/remote/server/serve-environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { counting } from "../environments/counting.ts";
 import { call, killServer, opened, output, script, serve, withPackage } from "./packages.ts";
 import { played } from "./played.ts";

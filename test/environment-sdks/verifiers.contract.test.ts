@@ -9,7 +9,7 @@ import { expect } from "vitest";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
 import { rollout } from "../../src/rollouts/rollout.ts";
 import { openModel } from "../../src/sdk/model.ts";
-import { resolveConfig } from "../../src/training/config.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { linesOf } from "./lines.ts";
 import { publishedAnswers, publishedRollouts, startServers } from "./nemo-replay.ts";
 import { launch, opened, pythonOf, saying, script, serve, share, withPackage } from "./packages.ts";

@@ -8,9 +8,9 @@ import { environmentOf } from "../../../src/sdk/run-environment.ts";
 import { count, interval, percent, plural, table } from "../../../src/terminal/format.ts";
 import { commandPrefix } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
-import { loadConfigFile } from "../../../src/training/config-file.ts";
-import type { UserConfig } from "../../../src/training/user-config.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
+import { loadConfigFile } from "../../../src/training/config/config-file.ts";
+import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { checkEnvironment } from "../check.ts";
 import type { EnvironmentReport } from "../report.ts";
 

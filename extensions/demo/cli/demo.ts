@@ -5,7 +5,7 @@ import { ConfigError } from "../../../src/core/errors.ts";
 import { layout, runsFolder } from "../../../src/runs/layout.ts";
 import { readSummary } from "../../../src/runs/read.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import type { UserConfig } from "../../../src/training/user-config.ts";
+import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { demoTasks, recipes } from "../recipe.ts";
 
 export interface DemoFlags {

@@ -3,7 +3,7 @@ import { optionsDoor } from "../../../src/core/door.ts";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
 import { boundedEnvironment } from "../../../src/environments/bounded.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
 import { serveOpenenv } from "./openenv.ts";
 import { serveOrs } from "./ors.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";

@@ -7,7 +7,7 @@ import { withLock } from "../../../src/files/lock.ts";
 import { count, duration, percent } from "../../../src/terminal/format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../../../src/terminal/interrupt.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { loadModule } from "../../../src/training/config-file.ts";
+import { loadModule } from "../../../src/training/config/config-file.ts";
 import { parseStudy, type RunKey, type Study } from "../definition.ts";
 import { estimate, estimateLines } from "../estimate.ts";
 import { executeRun } from "../execute.ts";

@@ -36,7 +36,7 @@ const isSource = (name: string) => name.endsWith(".ts") && !/\.(?:test|fixture|t
 const isTest = (name: string) => name.endsWith(".test.ts");
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 const root = join(import.meta.dirname, "../../..");
-const folders = ["src/algorithms", "src/rollouts", "src/chat", "src/engines/local"];
+const folders = ["src/algorithms", "src/rollouts", "src/chat", "extensions/local"];
 const testFolders = [...folders, "test/algorithms"];
 const options = new Command("npx jiti research/bench/mutation/main.ts")
   .requiredOption(

@@ -6,9 +6,9 @@ import type { Group } from "../../../src/core/trajectory.ts";
 import { rolloutTrees } from "../../../src/rollouts/branching/trees.ts";
 import { rolloutGroups } from "../../../src/rollouts/rollout.ts";
 import { openModel } from "../../../src/sdk/model.ts";
-import { toolCallsSpent } from "../../../src/training/branching.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
-import { trainingTasks } from "../../../src/training/tasks.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
+import { trainingTasks } from "../../../src/training/config/tasks.ts";
+import { toolCallsSpent } from "../../../src/training/sampling/branching.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model, threads] = process.argv.slice(2);

@@ -3,8 +3,8 @@
  * dense.ts MODEL THREADS ROWS LENGTH [adapter]; the request "peak" measures the machine's matrix products too.
  */
 import { basename } from "node:path";
+import { measurePeak } from "../../../extensions/local/peak.ts";
 import type { ActionInContext } from "../../../src/core/trajectory.ts";
-import { measurePeak } from "../../../src/engines/local/peak.ts";
 import { benchmarkAdapter, benchmarkModels, denseBatch } from "../model.ts";
 import { adamw } from "./adamw.ts";
 import { plannedEngine } from "./planned.ts";

@@ -8,7 +8,7 @@ import { branchingSchema } from "../../../src/rollouts/branching/settings.ts";
 import { rolloutTrees } from "../../../src/rollouts/branching/trees.ts";
 import { rolloutGroups } from "../../../src/rollouts/rollout.ts";
 import { openModel } from "../../../src/sdk/model.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model] = process.argv.slice(2);

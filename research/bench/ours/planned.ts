@@ -1,12 +1,12 @@
 import { join } from "node:path";
-import { createLocalEngine, type LocalEngine } from "../../../src/engines/local/engine.ts";
-import { isGpu } from "../../../src/engines/local/machine/device.ts";
-import { passBytesOn } from "../../../src/engines/local/machine/gpu-memory.ts";
-import { availableMemory } from "../../../src/engines/local/machine/memory-available.ts";
-import type { MemoryUse } from "../../../src/engines/local/memory.ts";
-import { planMemory } from "../../../src/engines/local/memory-plan.ts";
-import { readModelConfig } from "../../../src/engines/local/model/model-folder.ts";
-import type { LocalEngineOptions } from "../../../src/engines/local/options.ts";
+import { createLocalEngine, type LocalEngine } from "../../../extensions/local/engine.ts";
+import { isGpu } from "../../../extensions/local/machine/device.ts";
+import { passBytesOn } from "../../../extensions/local/machine/gpu-memory.ts";
+import { availableMemory } from "../../../extensions/local/machine/memory-available.ts";
+import type { MemoryUse } from "../../../extensions/local/memory.ts";
+import { planMemory } from "../../../extensions/local/memory-plan.ts";
+import { readModelConfig } from "../../../extensions/local/model/model-folder.ts";
+import type { LocalEngineOptions } from "../../../extensions/local/options.ts";
 import { chosenDevice } from "../device.ts";
 
 /** An engine that is planned as a run's is, from the memory that is free. */

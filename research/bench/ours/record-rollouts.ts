@@ -8,8 +8,8 @@ import { createEnvironment } from "../../../entries/index.ts";
 import { seedOf } from "../../../src/core/random.ts";
 import { rolloutGroups } from "../../../src/rollouts/rollout.ts";
 import { openModel } from "../../../src/sdk/model.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
-import { trainingTasks } from "../../../src/training/tasks.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
+import { trainingTasks } from "../../../src/training/config/tasks.ts";
 import { rolloutBatch, writeBatch } from "../batch.ts";
 
 const [model, threads, file] = process.argv.slice(2);

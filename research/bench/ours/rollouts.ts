@@ -1,5 +1,5 @@
 /** Forward, backward, clipping and AdamW over a recorded batch of rollouts, all turns: rollouts.ts MODEL THREADS FILE */
-import { createLocalEngine } from "../../../src/engines/local/engine.ts";
+import { createLocalEngine } from "../../../extensions/local/engine.ts";
 import { readBatch, turnWeights } from "../batch.ts";
 import { adamw } from "./adamw.ts";
 import { answerRounds, peakMegabytes, secondsPerCall } from "./rounds.ts";

@@ -8,8 +8,8 @@ import { createEnvironment } from "../../../entries/index.ts";
 import type { Environment, Episode } from "../../../src/environments/environment.ts";
 import { rolloutGroups } from "../../../src/rollouts/rollout.ts";
 import { openModel } from "../../../src/sdk/model.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
-import { trainingTasks } from "../../../src/training/tasks.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
+import { trainingTasks } from "../../../src/training/config/tasks.ts";
 import { answerRounds } from "./rounds.ts";
 
 const [model, threads] = process.argv.slice(2);

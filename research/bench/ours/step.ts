@@ -1,10 +1,10 @@
 /** Whole training steps by GRPO, so many tasks × 8 rollouts: step.ts MODEL THREADS TASKS words|office */
 import "../../../extensions/install.ts";
 import { openModel } from "../../../src/sdk/model.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
-import { rolloutSource } from "../../../src/training/rollout-source.ts";
-import { trainingStep } from "../../../src/training/step.ts";
-import type { StepArguments } from "../../../src/training/step-arguments.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
+import { rolloutSource } from "../../../src/training/sampling/rollout-source.ts";
+import type { StepArguments } from "../../../src/training/sampling/step-arguments.ts";
+import { trainingStep } from "../../../src/training/update/step.ts";
 import { chosenDevice } from "../device.ts";
 import { oneRequestOffice } from "../office.ts";
 import { wordsEnvironment } from "../words.ts";

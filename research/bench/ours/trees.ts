@@ -2,8 +2,8 @@
  * Forward, backward, clipping and AdamW over the turns of all leaves of recorded trees: trees.ts MODEL THREADS FILE FORM
  * The form is what the engine can share: everything ("trees"), what the turns of one leaf share ("leaves"), nothing ("turns").
  */
-import { createLocalEngine } from "../../../src/engines/local/engine.ts";
-import { packRows } from "../../../src/engines/local/training/packing.ts";
+import { createLocalEngine } from "../../../extensions/local/engine.ts";
+import { packRows } from "../../../extensions/local/training/packing.ts";
 import { apart, readBatch, turnWeights } from "../batch.ts";
 import { adamw } from "./adamw.ts";
 import { answerRounds, secondsPerCall } from "./rounds.ts";

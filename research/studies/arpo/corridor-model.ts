@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sft } from "../../../entries/index.ts";
-import { loadModel, saveModel } from "../../../src/engines/local/model/model-folder.ts";
+import { loadModel, saveModel } from "../../../extensions/local/model/model-folder.ts";
 import { moreLettersTokenizer } from "../../../test/letters.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
 import { corridorEnvironment } from "./corridor.ts";

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 import { rolloutTrees } from "../../../src/rollouts/branching/trees.ts";
 import { openModel } from "../../../src/sdk/model.ts";
-import { toolCallsSpent } from "../../../src/training/branching.ts";
-import { resolveConfig } from "../../../src/training/config.ts";
-import { trainingTasks } from "../../../src/training/tasks.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
+import { trainingTasks } from "../../../src/training/config/tasks.ts";
+import { toolCallsSpent } from "../../../src/training/sampling/branching.ts";
 import study from "../arpo.ts";
 import { corridorEnvironment, rooms, sureRooms } from "./corridor.ts";
 

@@ -15,12 +15,12 @@ import { count, duration, plural } from "../../terminal/format.ts";
 import { commandPrefix } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { isWalled, walls } from "../../tools/python/walls.ts";
-import { resolveConfig } from "../../training/config.ts";
-import { loadConfigFile } from "../../training/config-file.ts";
-import { type FirstPrompt, requireFirstPrompt } from "../../training/first-prompt.ts";
-import type { TrainingConfig } from "../../training/settings.ts";
-import { checkShownTools } from "../../training/shown-tools.ts";
-import type { UserConfig } from "../../training/user-config.ts";
+import { resolveConfig } from "../../training/config/config.ts";
+import { loadConfigFile } from "../../training/config/config-file.ts";
+import { type FirstPrompt, requireFirstPrompt } from "../../training/config/first-prompt.ts";
+import type { TrainingConfig } from "../../training/config/settings.ts";
+import { checkShownTools } from "../../training/config/shown-tools.ts";
+import type { UserConfig } from "../../training/config/user-config.ts";
 import { showDownload } from "../download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../settings.ts";
 

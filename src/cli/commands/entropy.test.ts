@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { main } from "../../../entries/program.ts";
 import type { Trajectory, Turn } from "../../core/trajectory.ts";
 import { createRun, writeStep } from "../../runs/write.ts";
-import { resolveConfig } from "../../training/config.ts";
+import { resolveConfig } from "../../training/config/config.ts";
 
 const turn = (entropies: readonly number[], toolCalls: number): Turn => ({
   ...{

@@ -4,7 +4,7 @@ import { plural } from "../../terminal/format.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import { loadConfigFile } from "../../training/config-file.ts";
+import { loadConfigFile } from "../../training/config/config-file.ts";
 import { shownEpisodes } from "../conversation.ts";
 import { costLines, evaluationLines, evaluationNotes, tableLines } from "../evaluation-lines.ts";
 import { measure } from "../measure.ts";

@@ -6,9 +6,9 @@ import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../../sdk/t
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/wrap.ts";
-import { withSettings } from "../../training/config.ts";
-import { loadConfigFile } from "../../training/config-file.ts";
-import type { UserConfig } from "../../training/user-config.ts";
+import { withSettings } from "../../training/config/config.ts";
+import { loadConfigFile } from "../../training/config/config-file.ts";
+import type { UserConfig } from "../../training/config/user-config.ts";
 import { showDownload } from "../download.ts";
 import { pricesOf } from "../question-judge.ts";
 import { reportLines } from "../report.ts";

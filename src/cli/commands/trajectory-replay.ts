@@ -8,7 +8,7 @@ import { openChat } from "../../sdk/model.ts";
 import { environmentOf, recordedConfig } from "../../sdk/run-environment.ts";
 import { plural } from "../../terminal/format.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import { loadConfigFile } from "../../training/config-file.ts";
+import { loadConfigFile } from "../../training/config/config-file.ts";
 import { type Origin, type ReplayDifference, replayEpisode } from "../../training/replay.ts";
 import { episodeLines } from "../conversation.ts";
 

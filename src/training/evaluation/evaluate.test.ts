@@ -4,7 +4,7 @@ import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../tes
 import { TableEngine } from "../../../test/table-engine.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 import { tokenActor } from "../../rollouts/actors/token-actor.ts";
-import { resolveConfig } from "../config.ts";
+import { resolveConfig } from "../config/config.ts";
 import { decodingPlans, evaluate } from "./evaluate.ts";
 import { measureOf, summarise } from "./summarise.ts";
 

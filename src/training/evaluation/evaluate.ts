@@ -5,8 +5,8 @@ import { requireMeasured } from "../../findings/environment-faults.ts";
 import type { Actor } from "../../rollouts/actors/actor.ts";
 import { rolloutGroupsBy } from "../../rollouts/rollout.ts";
 import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
-import type { TrainingConfig } from "../settings.ts";
-import { evaluationTasks } from "../tasks.ts";
+import type { TrainingConfig } from "../config/settings.ts";
+import { evaluationTasks } from "../config/tasks.ts";
 import { summarise } from "./summarise.ts";
 
 export interface EvaluationOptions {

@@ -10,7 +10,7 @@ import { ConfigError, RunError } from "../../core/errors.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { tokenActor } from "../../rollouts/actors/token-actor.ts";
 import { encodeTrajectory } from "../../runs/trajectory-file.ts";
-import { resolveConfig } from "../config.ts";
+import { resolveConfig } from "../config/config.ts";
 import { requireComparable } from "./differing.ts";
 import { evaluate } from "./evaluate.ts";
 import {

@@ -21,7 +21,7 @@ import { schemaVersion, versionSchema } from "../../runs/schema.ts";
 import { sealed, unsealed } from "../../runs/seal.ts";
 import { decodeTrajectory, encodeTrajectory } from "../../runs/trajectory-file.ts";
 import { packageVersion, requireEmpty } from "../../runs/write.ts";
-import type { TrainingConfig } from "../settings.ts";
+import type { TrainingConfig } from "../config/settings.ts";
 import { costOf, costSchema, judgeCostOf, judgeCostSchema, type Prices } from "./cost.ts";
 
 /** Where evaluations go that are given no folder of their own. */

@@ -10,9 +10,9 @@ import { readEpisodes, readEvaluation } from "../../runs/read.ts";
 import type { Decoding, Difference, Differences, EvaluationRecord, ScoreSummary, Summary } from "../../runs/records.ts";
 import { writeEvaluation } from "../../runs/write.ts";
 import type { PairedComparison } from "../../statistics/paired.ts";
-import { announceEpisodes, type OnEvent } from "../events.ts";
-import type { TrainingConfig } from "../settings.ts";
-import { announceWarnings, requireNoWarnings } from "../warnings.ts";
+import type { TrainingConfig } from "../config/settings.ts";
+import { announceEpisodes, type OnEvent } from "../record/events.ts";
+import { announceWarnings, requireNoWarnings } from "../record/warnings.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "./compare.ts";
 import { type DecodingPlan, decodingPlans, evaluate } from "./evaluate.ts";
 

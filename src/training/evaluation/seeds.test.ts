@@ -10,9 +10,9 @@ import { ConfigError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import { readEvaluations } from "../../runs/read.ts";
 import { createRun } from "../../runs/write.ts";
-import { resolveConfig } from "../config.ts";
+import { resolveConfig } from "../config/config.ts";
+import type { UserConfig } from "../config/user-config.ts";
 import { train } from "../trainer.ts";
-import type { UserConfig } from "../user-config.ts";
 import { seedsAgainst, seedsReport } from "./seeds.ts";
 
 const root = mkdtempSync(join(tmpdir(), "retrograde-seeds-"));

@@ -9,9 +9,9 @@ import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { whileEpisode } from "../../environments/lifetime.ts";
 import { encodeDemonstration } from "../../rollouts/demonstration.ts";
-import { firstPrompt } from "../first-prompt.ts";
-import type { TrainingConfig } from "../settings.ts";
-import { trainingTasks } from "../tasks.ts";
+import { firstPrompt } from "../config/first-prompt.ts";
+import type { TrainingConfig } from "../config/settings.ts";
+import { trainingTasks } from "../config/tasks.ts";
 import { readConversations } from "./conversations.ts";
 
 /** The arguments that decide the demonstrations of a run. */

@@ -11,10 +11,10 @@ import type { Environment } from "../../environments/environment.ts";
 import { layout } from "../../runs/layout.ts";
 import { checkpointSteps, readEvaluations, readMetrics } from "../../runs/read.ts";
 import { createRun, reopenRun } from "../../runs/write.ts";
-import { resolveConfig } from "../config.ts";
-import type { TrainingEvent } from "../events.ts";
+import { resolveConfig } from "../config/config.ts";
+import type { UserConfig } from "../config/user-config.ts";
+import type { TrainingEvent } from "../record/events.ts";
 import { train } from "../trainer.ts";
-import type { UserConfig } from "../user-config.ts";
 import { checkDemonstrations } from "./lessons.ts";
 
 const letters = lettersEnvironment();

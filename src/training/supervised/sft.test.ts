@@ -4,7 +4,7 @@ import { lettersChat, lettersVocabulary } from "../../../test/letters.ts";
 import { TableEngine } from "../../../test/table-engine.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { encodeDemonstration } from "../../rollouts/demonstration.ts";
-import { resolveConfig } from "../config.ts";
+import { resolveConfig } from "../config/config.ts";
 import { type SupervisedStep, supervise } from "./sft.ts";
 
 const chat = lettersChat();

@@ -3,11 +3,11 @@ import type { StepMetrics } from "../../algorithms/step/minimise.ts";
 import { withinTime } from "../../core/deadline.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Engine } from "../../engines/engine.ts";
-import { enginePolicy, stepOptions } from "../engine-policy.ts";
-import { interruptible } from "../interruptible.ts";
-import { scheduledLearningRate } from "../schedule.ts";
-import type { TrainingConfig } from "../settings.ts";
-import type { StepArguments } from "../step-arguments.ts";
+import type { TrainingConfig } from "../config/settings.ts";
+import type { StepArguments } from "../sampling/step-arguments.ts";
+import { enginePolicy, stepOptions } from "../update/engine-policy.ts";
+import { interruptible } from "../update/interruptible.ts";
+import { scheduledLearningRate } from "../update/schedule.ts";
 import type { Lessons } from "./lessons.ts";
 
 export interface SuperviseOptions {

@@ -1,7 +1,7 @@
 import { EnvError } from "../../core/errors.ts";
-import { remoteTiming } from "../remote-timing.ts";
-import type { StepResult } from "../step.ts";
-import type { StepArguments } from "../step-arguments.ts";
+import type { StepArguments } from "../sampling/step-arguments.ts";
+import { remoteTiming } from "../update/remote-timing.ts";
+import type { StepResult } from "../update/step.ts";
 import type { LessonSource } from "./lessons.ts";
 import { superviseOnce } from "./sft.ts";
 

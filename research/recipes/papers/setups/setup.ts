@@ -1,4 +1,4 @@
-import type { UserConfig } from "../../../../src/training/user-config.ts";
+import type { UserConfig } from "../../../../src/training/config/user-config.ts";
 
 /** Settings by their paths, each with where its value is from. */
 export type Table = Readonly<Record<string, readonly [value: unknown, source: string]>>;

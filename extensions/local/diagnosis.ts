@@ -1,0 +1,151 @@
+import { availableParallelism, cpus, totalmem } from "node:os";
+import { join } from "node:path";
+import { checkVocabulary } from "../../src/chat/tokenizer.ts";
+import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
+import type { EngineDiagnosis, EngineUse, Finding } from "../../src/engines/registry.ts";
+import { count } from "../../src/terminal/format.ts";
+import { chooseProvider, type Device } from "./device-choice.ts";
+import { availableMemory } from "./machine/memory-available.ts";
+import { estimateMemory, gibibytes, memoryAdvice, parameterText, totalBytes } from "./memory.ts";
+import { parameterCount } from "./model/model-config.ts";
+import { readModelConfig } from "./model/model-folder.ts";
+import { memoryUse } from "./open.ts";
+import { measurePeak } from "./peak.ts";
+import { largestOfFamily } from "./published-sizes.ts";
+import type { LocalSettings } from "./settings.ts";
+
+/** As `EngineKind.diagnose`. */
+export function diagnoseLocal(settings: LocalSettings): EngineDiagnosis {
+  const { device, threads } = settings;
+  return {
+    machine: [
+      { name: "system", check: () => checkSystem() },
+      { name: "processor", check: () => checkProcessor(threads) },
+      { name: "memory", check: checkMemory },
+      { name: "matrix products", check: () => checkProducts(threads) },
+      ...(device === "cpu" ? [] : [{ name: "device", check: () => checkDevice(device, threads), required: true } as const]),
+    ],
+    describe: describeModel,
+    memory: (folder, sampling, training) => checkMemoryNeeded(folder, settings, sampling, training),
+  };
+}
+
+/** The systems that ONNX Runtime's package has libraries for, and whether the tests of this package run there. */
+const systems: Readonly<Record<string, "tested" | "untested">> = {
+  "linux x64": "tested",
+  "linux arm64": "untested",
+  "darwin arm64": "untested",
+  "win32 x64": "untested",
+  "win32 arm64": "untested",
+};
+
+/** Says whether the local engine can run on a system. */
+export function checkSystem(platform: string = process.platform, arch: string = process.arch): Finding {
+  const text = `${platform} ${arch}`;
+  const known = systems[text];
+  if (known === "tested") return { state: "good", text };
+  if (known === "untested")
+    return {
+      state: "doubtful",
+      text,
+      advice: "This package is tested on linux x64 alone. Please report what does not work here.",
+    };
+  return {
+    state: "bad",
+    text,
+    advice: `ONNX Runtime has no library for it, so nothing is computed here. There is one for ${Object.keys(systems).join(", ")}.`,
+  };
+}
+
+function checkProcessor(threads: number): Finding {
+  const cores = availableParallelism();
+  const text = `${cpus()[0]?.model.trim() ?? "unknown"}, ${count(cores)} cores; ${count(threads)} threads are used`;
+  if (threads > cores)
+    return { state: "doubtful", text, advice: `More threads than cores slow each other down: --threads ${cores}.` };
+  return { state: "good", text };
+}
+
+function checkMemory(): Finding {
+  const [total, available] = [totalmem(), availableMemory()];
+  return {
+    state: "good",
+    text: `${gibibytes(total)}, ${gibibytes(available)} of it available`,
+    values: { totalBytes: total, availableBytes: available },
+  };
+}
+
+/** A core with AVX2 makes some 50 GFLOP/s; below this something slows it down. */
+const slowGflops = 10;
+
+async function checkProducts(threads: number): Promise<Finding> {
+  const gflops = await measurePeak({ threads });
+  const text = `ONNX Runtime on the CPU: ${count(gflops)} GFLOP/s with ${count(threads)} threads`;
+  const values = { provider: "cpu", threads, gflops: Math.round(gflops) };
+  if (gflops < slowGflops * threads)
+    return { state: "doubtful", text, values, advice: "That is slow: is the machine busy, or Node emulated (x64 on ARM)?" };
+  return { state: "good", text, values };
+}
+
+/** Reports what a run with this setting would compute on. */
+async function checkDevice(device: Device, threads: number): Promise<Finding> {
+  const { provider, description } = await chooseProvider(device, threads);
+  return { state: "good", text: description, values: { device, provider } };
+}
+
+async function describeModel(folder: string): Promise<Finding> {
+  const config = await readModelConfig(join(folder, "config.json"));
+  const { architecture, vocabSize, maxPositionEmbeddings } = config;
+  const parameters = parameterCount(config);
+  const tokenizer = loadTokenizer(folder);
+  checkVocabulary(tokenizer, vocabSize, folder);
+  return {
+    state: "good",
+    text:
+      `${folder}: ${architecture}, ${parameterText(parameters)} parameters, vocabulary ${count(vocabSize)} ` +
+      `(tokenizer ${count(tokenizer.size)}), up to ${count(maxPositionEmbeddings)} tokens`,
+    values: { folder, architecture, parameters, vocabSize, tokenizerSize: tokenizer.size, maxLength: maxPositionEmbeddings },
+  };
+}
+
+const lengths = [512, 2048];
+
+/** Sampling and training with the settings given, by the longest sequence. */
+async function checkMemoryNeeded(
+  folder: string,
+  settings: LocalSettings,
+  sampling: EngineUse,
+  training: EngineUse,
+): Promise<Finding> {
+  const [sampled, trained] = [memoryUse(settings, sampling), memoryUse(settings, training)];
+  const model = await readModelConfig(join(folder, "config.json"));
+  const available = availableMemory();
+  const reach = lengths.filter((length, i) => i === 0 || length <= model.maxPositionEmbeddings);
+  const uses = reach.map((length) => ({
+    length: Math.min(length, model.maxPositionEmbeddings),
+    sampling: estimateMemory(model, { ...sampled, length }),
+    training: estimateMemory(model, { ...trained, length }),
+  }));
+  const text = uses
+    .map(
+      ({ length, sampling, training }) =>
+        `${gibibytes(totalBytes(sampling))} to sample, ${gibibytes(totalBytes(training))} to train at ${count(length)} tokens`,
+    )
+    .join("; ");
+  const [shortest] = uses;
+  const fits = shortest !== undefined && totalBytes(shortest.training) <= available;
+  const largest = largestOfFamily(model, { ...trained, length: Math.min(...reach) }, available);
+  const family =
+    largest === undefined
+      ? ""
+      : `; the largest of its family of which an adapter fits: ${largest.name}, lora.base ${largest.base}, ${gibibytes(largest.bytes)}`;
+  return {
+    state: fits ? "good" : "doubtful",
+    text: `about ${text}${family}`,
+    ...(fits
+      ? {}
+      : {
+          advice: `${gibibytes(available)} are available. ${memoryAdvice(model, { ...trained, length: Math.min(...reach) }, available)}`,
+        }),
+    values: { concurrency: training.concurrency, estimates: uses, largest },
+  };
+}

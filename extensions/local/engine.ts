@@ -1,0 +1,274 @@
+import { availableParallelism } from "node:os";
+import { EngineError } from "../../src/core/errors.ts";
+import type { Decide, Logprobs, StepReport, Weights } from "../../src/core/policy.ts";
+import type { ActionInContext } from "../../src/core/trajectory.ts";
+import { CallOrder } from "../../src/engines/call-order.ts";
+import type {
+  BackwardOptions,
+  Engine,
+  EngineInfo,
+  EngineStats,
+  ForwardOptions,
+  FrozenPolicy,
+  RestorePoint,
+  SampleRequest,
+  StepOptions,
+} from "../../src/engines/engine.ts";
+import { requireCapability, requireStepOptions } from "../../src/engines/engine.ts";
+import { localCapabilities } from "./capabilities.ts";
+import { adaptedConfig, arraysOf, type HeldModel, holdModel } from "./held.ts";
+import { readAdapter } from "./model/adapter-folder.ts";
+import { type Arrays, copyOf } from "./model/arrays.ts";
+import { requireWholeWeights } from "./model/broken-weights.ts";
+import { entropyHead, logprobHead } from "./model/heads.ts";
+import { switchedOff } from "./model/lora.ts";
+import { parameterCount } from "./model/model-config.ts";
+import { loadModel, type Model } from "./model/model-folder.ts";
+import { type RoundedMatrices, type RoundedMatrix, roundedLogprobTolerance, roundLayers } from "./model/rounded.ts";
+import { type LocalEngineOptions, requireConsistent, roundedBase, samplerWeights } from "./options.ts";
+import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
+import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
+import type { LocalAction } from "./sampling/row.ts";
+import { LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
+import { readState, writeHeldAdapter, writeModel, writeState } from "./state.ts";
+import { LocalCritic } from "./training/critic.ts";
+import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
+import { Workers } from "./workers/workers.ts";
+
+/**
+ * Opens a model for sampling and training on this machine.
+ * @throws ModelError if a folder is not a model, or an adapter, that it computes
+ * @throws ConfigError for settings of an adapter that do not fit the model, or the adapter to go on with
+ * @throws EngineError for options that exclude each other
+ * @example
+ * const engine = await createLocalEngine({ model: "models/office", threads: 2 });
+ * const { tokens } = await engine.sample({ context: [1, 2, 3], maxTokens: 8, stopTokens: [], seed: 1 });
+ * await engine.dispose();
+ */
+export async function createLocalEngine(options: LocalEngineOptions): Promise<LocalEngine> {
+  requireConsistent(options);
+  const { lora } = options;
+  const rounded = new Map<string, RoundedMatrix>();
+  const precision = roundedBase(lora);
+  const model = await loadModel(options.model, precision && roundLayers(rounded, precision));
+  const config = adaptedConfig(model.config, lora);
+  const adapter = lora?.from === undefined ? undefined : await readAdapter(lora.from, config);
+  return new LocalEngine(model, options, adapter, rounded);
+}
+
+/** Bytes of parameters and moments up to which a restore point copies them. */
+const mostRemembered = 512 * 2 ** 20;
+
+/**
+ * Trains and samples a transformer, or an adapter on one, with ONNX Runtime. All parameters and optimiser moments are float32.
+ */
+export class LocalEngine implements Engine {
+  readonly info: EngineInfo;
+  readonly #held: HeldModel;
+  readonly #learner: Learner;
+  readonly #learnerOptions: LearnerOptions;
+  readonly #workers: Workers | undefined;
+  readonly #sampler: LocalSampler;
+  readonly #samplerOptions: SamplerOptions;
+  /** Whether a step was called since the last action. */
+  #stepped = false;
+  readonly #count: TrainingCount = { computedTokens: 0, denseTokens: 0, seconds: 0 };
+  readonly #order = new CallOrder();
+  #reference: Arrays | undefined;
+  #critic: LocalCritic | undefined;
+
+  constructor(model: Model, options: LocalEngineOptions, adapter?: Map<string, Float32Array>, roundedLayers?: RoundedMatrices) {
+    requireConsistent(options);
+    const { threads = availableParallelism(), workers = 1, provider = "cpu", runtime, slots = 128, maxLength } = options;
+    const { decode, recompute, passBytes, restBytes, sampling = {} } = options;
+    const held = holdModel(model, options, adapter, roundedLayers);
+    const { config, learned, frozen, sampled } = held;
+    const weights = samplerWeights(options);
+    this.#held = held;
+    this.info = {
+      name: held.name,
+      parameters: parameterCount(model.config),
+      vocabularySize: config.vocabSize,
+      maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, config.maxPositionEmbeddings),
+      // Sessions on WebGPU share one device, which takes one run at a time.
+      capabilities: localCapabilities(provider),
+      ...(weights === "int8" && { logprobTolerance: roundedLogprobTolerance }),
+    };
+    if (workers > 1) this.#workers = new Workers(workers - 1, { config, learned, frozen, recompute, passBytes });
+    this.#learnerOptions = {
+      ...{ threads, provider, runtime, maxLength: this.info.maxLength },
+      ...{ count: this.#count, order: this.#order, frozen, rounded: held.precision === "float32" ? undefined : sampled },
+      ...{ recompute, passBytes, restBytes },
+    };
+    this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
+    const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
+    this.#samplerOptions = {
+      ...{ threads, provider, runtime, slots, maxLength: this.info.maxLength },
+      ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },
+    };
+    this.#sampler = new LocalSampler(config, arraysOf(held), 0, this.#samplerOptions);
+  }
+
+  get weightVersion(): number {
+    return this.#learner.optimiser.steps;
+  }
+
+  async sample(request: SampleRequest): Promise<LocalAction> {
+    // Several steps in a row keep their sessions: what passes took is given back before the first action after them.
+    if (this.#stepped) {
+      this.#stepped = false;
+      await this.#order.run(() => this.#learner.rest());
+    } else if (!this.#order.idle) await this.#order.settled(); // a step that was called before
+    return this.#sampler.sample(request);
+  }
+
+  release(cacheKey: string): void {
+    this.#sampler.release(cacheKey);
+  }
+
+  async logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs> {
+    return this.#order.run(async () => {
+      await this.#sampler.rest();
+      return this.#whole(await this.#learner.forward(samples, options));
+    });
+  }
+
+  async referenceLogprobs(samples: readonly ActionInContext[], { temperature }: ForwardOptions): Promise<Logprobs> {
+    return this.#order.run(async () => {
+      await this.#sampler.rest();
+      // The base is the reference of an adapter, unless another state of it was frozen.
+      const reference = this.#reference ?? (this.#held.config.lora && switchedOff(this.#held.learned));
+      if (reference) return this.#learner.forward(samples, { temperature, parameters: reference });
+      throw new EngineError("reference model", undefined, {
+        expected: "a snapshot",
+        hint: "Call snapshotReference() before training starts.",
+      });
+    });
+  }
+
+  async forwardBackward(
+    samples: readonly ActionInContext[],
+    decide: Decide | Weights,
+    { temperature, entropyWeights }: BackwardOptions,
+  ): Promise<Logprobs> {
+    const further = entropyWeights === undefined ? [] : [entropyWeights];
+    const ofWhole = typeof decide === "function" ? (logprobs: Logprobs) => decide(this.#whole(logprobs)) : decide;
+    return this.#order.run(async () => {
+      await this.#sampler.rest(); // its memory and that of passes are not held at once
+      return this.#whole(await this.#learner.forwardBackward(samples, ofWhole, further, { temperature }));
+    });
+  }
+
+  /** @throws EngineError naming the weights, if log-probs are NaN because of them */
+  #whole(logprobs: Logprobs): Logprobs {
+    return requireWholeWeights(logprobs, () => arraysOf(this.#held));
+  }
+
+  async step(options: StepOptions): Promise<StepReport> {
+    requireStepOptions(this.info, options);
+    this.#stepped = true;
+    return this.#order.run(async () => {
+      this.#learner.requireGradient();
+      this.#sampler.requireIdle(); // before anything has changed
+      const start = performance.now();
+      const gradientNorm = this.#learner.step(options);
+      await this.#updateSampler();
+      this.#count.seconds += (performance.now() - start) / 1000;
+      return { gradientNorm, learningRate: options.learningRate };
+    });
+  }
+
+  async freeze(): Promise<FrozenPolicy> {
+    const parts = this.#frozenParts();
+    return this.#order.run(() => new LocalFrozenPolicy(parts, copyOf(this.#held.learned), this.weightVersion));
+  }
+
+  async loadFrozen(folder: string): Promise<FrozenPolicy> {
+    const { parameters, weightVersion } = await readFrozen(folder, this.#held.learned);
+    return new LocalFrozenPolicy(this.#frozenParts(), parameters, weightVersion);
+  }
+
+  async critic(): Promise<LocalCritic> {
+    return this.#order.run(
+      () => (this.#critic ??= LocalCritic.from(this.#held.learned, this.#held.config, this.#learnerOptions)),
+    );
+  }
+
+  async snapshotReference(): Promise<void> {
+    await this.#order.run(() => {
+      this.#reference = copyOf(this.#held.learned);
+    });
+  }
+
+  async saveModel(folder: string): Promise<void> {
+    await this.#order.run(() => writeModel(folder, this.#held));
+  }
+
+  /** Writes the adapter alone, in PEFT format. @throws EngineError if the engine trains the model itself */
+  async saveAdapter(folder: string): Promise<void> {
+    await this.#order.run(() => writeHeldAdapter(folder, this.#held));
+  }
+
+  async saveState(folder: string): Promise<void> {
+    const { optimiser } = this.#learner;
+    await this.#order.run(() => writeState(folder, this.#held, { optimiser, reference: this.#reference, critic: this.#critic }));
+  }
+
+  async loadState(folder: string): Promise<void> {
+    await this.#order.run(() => this.#loadState(folder));
+  }
+
+  /** All of a state is in its folder. */
+  async dropState(): Promise<void> {}
+
+  async #loadState(folder: string): Promise<void> {
+    this.#sampler.requireIdle();
+    const { optimiser } = this.#learner;
+    const { reference, critic } = await readState(folder, this.#held, { optimiser, options: this.#learnerOptions });
+    await this.#critic?.close();
+    this.#critic = critic;
+    this.#reference = reference;
+    this.#learner.forgetGradient();
+    await this.#updateSampler();
+  }
+
+  async restorePoint(): Promise<RestorePoint> {
+    const learners = [this.#learner, ...(this.#critic === undefined ? [] : [this.#critic.learner])];
+    const arrays = learners.flatMap(({ parameters }) => [...parameters.values()]);
+    const overSteps = 3 * arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) <= mostRemembered;
+    const back = await this.#order.run(() => learners.map((learner) => (overSteps ? learner.remember() : () => {})));
+    const restore = async () => {
+      await this.#order.breakOff();
+      await this.#order.run(async () => {
+        for (const putBack of back) putBack();
+        for (const learner of learners) learner.forgetGradient();
+        if (overSteps) await this.#updateSampler();
+      });
+    };
+    return { overSteps, restore };
+  }
+
+  takeStats(): EngineStats {
+    const training = { ...this.#count };
+    Object.assign(this.#count, { computedTokens: 0, denseTokens: 0, seconds: 0 } satisfies TrainingCount);
+    return { sampler: this.#sampler.takeStats(), training };
+  }
+
+  async dispose(): Promise<void> {
+    await this.#order.settled();
+    await this.#sampler.close();
+    await this.#learner.close();
+    await this.#critic?.close();
+    await this.#workers?.close();
+  }
+
+  #frozenParts(): FrozenParts {
+    requireCapability(this.info, "frozen-policies");
+    const { config, frozen: base } = this.#held;
+    return { info: this.info, config, samplerOptions: this.#samplerOptions, learner: this.#learner, order: this.#order, base };
+  }
+
+  async #updateSampler(): Promise<void> {
+    await this.#sampler.update(arraysOf(this.#held), this.weightVersion);
+  }
+}

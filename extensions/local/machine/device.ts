@@ -1,0 +1,119 @@
+import { EngineError, reasonOf } from "../../../src/core/errors.ts";
+import { host } from "../../../src/core/host.ts";
+import type { Runtime } from "./runtime.ts";
+
+/** An execution provider of ONNX Runtime. */
+export type Provider = "cpu" | "webgpu" | "cuda";
+
+/** Whether a provider computes beside the processor, in memory of its own. */
+export function isGpu(provider: Provider): boolean {
+  return provider === "webgpu" || provider === "cuda";
+}
+
+export interface SessionOptions {
+  /** The library that runs ONNX models. Default: ONNX Runtime's binding for Node. */
+  readonly runtime?: Runtime;
+  /** The number of threads of the CPU. */
+  readonly threads: number;
+  /** The CPU if left out. */
+  readonly provider?: Provider;
+  /** Whether memory that a run took on the CPU is kept for the next one, as it is if left out. Fetching and clearing it takes time. */
+  readonly keepMemory?: boolean;
+  /**
+   * Whether the second run of the same sizes takes its memory as one block, as it does if left out. What the first one took is kept beside it,
+   * so where sizes differ from run to run that is memory for nothing.
+   */
+  readonly planMemory?: boolean;
+}
+
+/** A kernel that operators are lowered to where a provider has it; otherwise they are spelled out. */
+export type Kernel = "FusedMatMul" | "LogSoftmax" | "ConstantOfShape" | "InverseDeviation" | "SizeVector";
+
+/**
+ * Kernels that a provider of ONNX Runtime 1.30 lacks, as measured (docs/gpu.md). "SizeVector" is an integer vector put together when the
+ * graph runs: providers of GPUs leave that to the CPU. "InverseDeviation" is the second output of SimplifiedLayerNormalization: WebGPU's
+ * kernel writes the mean there.
+ */
+const lacking: { readonly [P in Provider]: readonly Kernel[] } = {
+  cpu: [],
+  webgpu: ["FusedMatMul", "LogSoftmax", "ConstantOfShape", "InverseDeviation", "SizeVector"],
+  cuda: ["SizeVector"],
+};
+
+export function hasKernel(provider: Provider, kernel: Kernel): boolean {
+  return !lacking[provider].includes(kernel);
+}
+
+/**
+ * Threads sleep between the nodes that they share. Each session has threads of its own, and those that wait by spinning take the processor from the
+ * session that has work, and from other programs.
+ */
+const sleeping = { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } };
+
+/** Returns the options of ONNX Runtime for the provider. Away from the CPU, no operator may fall back to it in silence. */
+export function providerOptions(provider: Provider) {
+  return isGpu(provider)
+    ? { executionProviders: [provider], extra: { session: { ...sleeping, disable_cpu_ep_fallback: "1" } } }
+    : { executionProviders: ["cpu"], extra: { session: sleeping } };
+}
+
+/**
+ * cuBLAS multiplies float32 in TF32, which keeps 10 bits of each factor, unless the environment says this before its first product: the binding
+ * has no option for it.
+ */
+export function prepareProvider(provider: Provider): void {
+  if (provider === "cuda") process.env.NVIDIA_TF32_OVERRIDE ??= "0";
+}
+
+/** Whether a session could not be opened because the provider lacks an operator of its graph. */
+export function isFallback(cause: unknown): boolean {
+  return reasonOf(cause).includes("fallback to CPU EP has been explicitly disabled");
+}
+
+/** @param operator the first that the provider lacks */
+export function fallbackError(provider: Provider, operator: string, cause: unknown): EngineError {
+  return new EngineError(`operator ${operator} on ${provider}`, "not there", {
+    expected: "one that this provider of ONNX Runtime has: on the CPU it would make every run copy its values there and back",
+    hint: 'Please report this with the model\'s config.json. device: "cpu" runs every graph.',
+    cause,
+  });
+}
+
+/** Why a provider did not start, and what to install. */
+export function missingProvider(provider: Provider, cause: unknown): EngineError | undefined {
+  const message = reasonOf(cause);
+  if (provider === "webgpu" && /adapter|webgpu.*(not found|not supported|unsupported)|backend not found/i.test(message)) {
+    return new EngineError("WebGPU adapter", undefined, {
+      expected: "a graphics driver for Vulkan (Linux), Metal (macOS) or Direct3D 12 (Windows)",
+      hint:
+        host.platform === "linux"
+          ? "Install the Vulkan loader and your card's driver, on Debian or Ubuntu: apt-get install libvulkan1 mesa-vulkan-drivers, or NVIDIA's own driver."
+          : 'Update the graphics driver, or set device: "cpu".',
+      cause,
+    });
+  }
+  if (
+    provider === "cuda" &&
+    /load (shared )?library|backend not found|is unsupported|no CUDA-capable|CUDA driver version/i.test(message)
+  ) {
+    return new EngineError("CUDA provider", undefined, {
+      expected: "an NVIDIA driver, ONNX Runtime's CUDA libraries, CUDA 13 and cuDNN 9; Linux on x64 only",
+      hint:
+        "The libraries are not in the npm package: docs/gpu.md has the command that installs them from the Python package onnxruntime-gpu 1.30.0. " +
+        'device: "webgpu" needs none, and is slower.',
+      cause,
+    });
+  }
+  return undefined;
+}
+
+/** The error of a session that could not be opened, or did not run, because memory ran out, with what to do. Undefined for another cause. */
+export function exhaustedMemory(provider: Provider, cause: unknown): EngineError | undefined {
+  if (!/failed to allocate|bad[_ ]?alloc|out of memory/i.test(reasonOf(cause))) return undefined;
+  return new EngineError(isGpu(provider) ? "the GPU's memory" : "memory", "used up", {
+    hint: isGpu(provider)
+      ? "End other programs on the GPU. One run has room beside none: it plans by what is free when it begins. Then continue with --resume."
+      : "End other programs, or set engine.memory, in GiB: passes are then planned smaller.",
+    cause,
+  });
+}

@@ -1,0 +1,151 @@
+import { readFileSync } from "node:fs";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { z } from "zod";
+import { ModelError } from "../../../../src/core/errors.ts";
+import { randomStream } from "../../../../src/core/random.ts";
+import { ggufParts, readGguf } from "./file.ts";
+import { ggufFolder } from "./folder.ts";
+import { readTensor } from "./weights.ts";
+
+const golden = (name: string) => new URL(`../../../../../test/golden/gguf/${name}`, import.meta.url).pathname;
+const bytes = readFileSync(golden("types.gguf"));
+const expected = z
+  .record(z.string(), z.object({ shape: z.array(z.int()), bits: z.base64() }))
+  .parse(JSON.parse(readFileSync(golden("types.json"), "utf8")));
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gguf-"));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function fileOf(content: Uint8Array, name = "changed.gguf"): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, content);
+  return file;
+}
+
+const errorOf = (read: () => unknown): unknown => {
+  try {
+    read();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+};
+
+test.each(Object.keys(expected))("%s is dequantised as the gguf package does it, to the bit", async (name) => {
+  const tensor = readGguf([golden("types.gguf")]).tensors.get(name) ?? expect.unreachable();
+  const numbers = await readTensor(tensor);
+  expect(tensor.shape).toEqual(expected[name].shape);
+  expect(Buffer.from(numbers.buffer).toString("base64")).toBe(expected[name].bits);
+});
+
+test("metadata that the gguf package writes", () => {
+  const { metadata } = readGguf([golden("types.gguf")]);
+  expect(metadata.get("general.architecture")).toBe("llama");
+  expect(metadata.get("tokenizer.ggml.tokens")).toEqual(["a", "Ġb", "é"]);
+  expect(metadata.get("tokenizer.ggml.token_type")).toEqual([1, 1, 3]);
+  expect(metadata.get("test.large")).toBe(2n ** 63n + 1n);
+  expect(metadata.get("test.flag")).toBe(true);
+  expect(metadata.get("llama.rope.freq_base")).toBe(1e5);
+});
+
+test("a file that ends early is refused at every byte of its header", async () => {
+  const { tensors } = readGguf([golden("types.gguf")]);
+  const end = Math.min(...[...tensors.values()].map(({ start }) => start));
+  for (let size = 0; size < end; size += 7) {
+    const file = await fileOf(bytes.subarray(0, size));
+    expect(
+      errorOf(() => readGguf([file])),
+      `${size} bytes`,
+    ).toBeInstanceOf(ModelError);
+  }
+  const file = await fileOf(bytes.subarray(0, bytes.length - 33));
+  expect(() => readGguf([file])).toThrow(/offset of Q6_K at byte \d+ of .* It is truncated/);
+});
+
+test("1,000 mutated headers are read or refused with the field and its byte, in bounded time and memory", async () => {
+  const random = randomStream(3, "mutated headers");
+  const headerEnd = Math.min(...[...readGguf([golden("types.gguf")]).tensors.values()].map(({ start }) => start));
+  const extremes = [0, 1, 0x7f, 0x80, 0xff];
+  const began = performance.now();
+  const memory = process.memoryUsage().rss;
+  let refused = 0;
+  for (let i = 0; i < 1000; i++) {
+    const mutated = Buffer.from(bytes);
+    const at = Math.floor(random.uniform() * (headerEnd - 8));
+    const kind = i % 3;
+    if (kind === 0) mutated[at] = extremes[Math.floor(random.uniform() * extremes.length)];
+    else if (kind === 1) mutated.writeBigUInt64LE(BigInt.asUintN(64, BigInt(Math.floor(random.uniform() * 2 ** 52)) << 11n), at);
+    else mutated.copy(mutated, at, Math.floor(random.uniform() * headerEnd), headerEnd);
+    const file = await fileOf(mutated);
+    const error = errorOf(() => readGguf([file]));
+    if (error === undefined) continue;
+    refused++;
+    expect(error).toBeInstanceOf(ModelError);
+    expect(String(error)).toContain(file);
+  }
+  expect(refused).toBeGreaterThan(500);
+  expect(performance.now() - began).toBeLessThan(60_000);
+  expect(process.memoryUsage().rss - memory).toBeLessThan(300e6);
+});
+
+/** Two lengths in a file of a few bytes: what it claims is never allocated. */
+test.each([
+  ["a text", 8, 2n ** 40n, /length of greeting at byte 44 of .* is 1099511627776; expected at most 0/],
+  ["a text beyond 2^63", 8, 2n ** 64n - 1n, /length of greeting at byte 44 of .* is 18446744073709551615/],
+])("%s of gigabytes is refused before memory is taken", async (_, type, length, message) => {
+  const file = await fileOf(headerWith((into) => [into.u32(type), into.u64(length)]));
+  expect(() => readGguf([file])).toThrow(message);
+});
+
+test("a list of more values than the file has bytes, and a list of lists, are refused", async () => {
+  const long = await fileOf(headerWith((into) => [into.u32(9), into.u32(0), into.u64(2n ** 33n)]));
+  expect(() => readGguf([long])).toThrow(/length of greeting at byte 48 of .* is 8589934592/);
+  const nested = await fileOf(headerWith((into) => [into.u32(9), into.u32(9), into.u64(1n)]));
+  expect(() => readGguf([nested])).toThrow(/type of the list greeting at byte 44 of .* is 9/);
+});
+
+test("types that are not read are refused by name", async () => {
+  const changed = Buffer.from(bytes);
+  const at = changed.indexOf("Q6_K") + 4 + 4 + 2 * 8;
+  changed.writeUInt32LE(10, at);
+  const file = await fileOf(changed);
+  expect(() => readGguf([file])).toThrow(/type of Q6_K at byte \d+ of .* is "Q2_K"; expected F32, F16, Q4_0/);
+});
+
+test("parts belong together", async () => {
+  expect(ggufParts("m-00002-of-00003.gguf", () => true)).toEqual([1, 2, 3].map((i) => `m-0000${i}-of-00003.gguf`));
+  expect(() => ggufParts("m-00001-of-00002.gguf", (file) => !file.includes("00002-of"))).toThrow("m-00002-of-00002.gguf");
+  expect(() => readGguf([golden("types.gguf"), golden("types.gguf")])).toThrow("split.no and split.count");
+});
+
+test("a file without an architecture that is computed, or without a tokenizer, is no model", async () => {
+  await expect(ggufFolder(golden("types.gguf"), join(folder, "cache"))).rejects.toThrow(
+    /llama.embedding_length in .* is missing/,
+  );
+  const file = await fileOf(Buffer.from(bytes.toString("latin1").replace("llama", "rwkv7"), "latin1"), "rwkv.gguf");
+  await expect(ggufFolder(file, join(folder, "cache"))).rejects.toThrow(
+    /general.architecture in .* is "rwkv7"; expected "llama"/,
+  );
+});
+
+/** A header with one key, "greeting", and the given value. */
+function headerWith(value: (into: { u32: (v: number) => Buffer; u64: (v: bigint) => Buffer }) => readonly Buffer[]): Buffer {
+  const u32 = (v: number) => {
+    const b = Buffer.alloc(4);
+    b.writeUInt32LE(v);
+    return b;
+  };
+  const u64 = (v: bigint) => {
+    const b = Buffer.alloc(8);
+    b.writeBigUInt64LE(v);
+    return b;
+  };
+  const key = Buffer.from("greeting");
+  return Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0n), u64(1n), u64(BigInt(key.length)), key, ...value({ u32, u64 })]);
+}

@@ -1,0 +1,3 @@
+import { goldenSuite } from "../../../test/golden-models.ts";
+
+goldenSuite({ threads: 1 }, { thorough: true });

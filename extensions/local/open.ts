@@ -1,0 +1,78 @@
+import { join } from "node:path";
+import type { TokenId } from "../../src/core/trajectory.ts";
+import type { EnginePurpose, EngineUse, ModelParts, OpenedEngine } from "../../src/engines/registry.ts";
+import { chooseProvider } from "./device-choice.ts";
+import { createLocalEngine } from "./engine.ts";
+import { isGpu } from "./machine/device.ts";
+import { passBytesOn } from "./machine/gpu-memory.ts";
+import { availableMemory } from "./machine/memory-available.ts";
+import { type MemoryUse, requireMemory } from "./memory.ts";
+import { planMemory, planText } from "./memory-plan.ts";
+import { readModelConfig } from "./model/model-folder.ts";
+import type { LocalSettings } from "./settings.ts";
+
+/** The use of a model under the engine's settings. */
+export function memoryUse(settings: Partial<LocalSettings>, use: EngineUse): MemoryUse {
+  const { lora, sampling, workers, maxLength } = settings;
+  return {
+    ...{ ...use, length: maxLength ?? use.length, lora, workers },
+    ...{ weights: sampling?.weights, cacheBytes: cacheBytesOf(settings) },
+  };
+}
+
+/** Undefined where the settings do not set it. */
+function cacheBytesOf({ sampling }: Partial<LocalSettings>): number | undefined {
+  return sampling && sampling.cacheGib * 2 ** 30;
+}
+
+/** As `EngineKind.inspect`. */
+export async function inspectModel(
+  file: string,
+  name: string,
+  settings: Partial<LocalSettings> = {},
+  use?: EngineUse,
+): Promise<void> {
+  const model = await readModelConfig(file);
+  if (use === undefined) return;
+  const memory = memoryUse(settings, use);
+  const { available, limit } = memoryOf(settings);
+  const plan = planMemory(model, memory, { available: Math.min(available, limit) });
+  requireMemory(name, model, { ...memory, ...plan }, available, limit);
+}
+
+/** The bytes that there are, and those that the engine may take. */
+function memoryOf({ memory }: Partial<LocalSettings>): { available: number; limit: number } {
+  return { available: availableMemory(), limit: memory === undefined ? Number.POSITIVE_INFINITY : memory * 2 ** 30 };
+}
+
+/** As `EngineKind.open`. */
+export async function openLocal(
+  settings: LocalSettings,
+  { folder, tokenizer }: ModelParts,
+  { use: wanted, seed = 0 }: EnginePurpose,
+): Promise<OpenedEngine> {
+  const { device, threads, workers, lora, sampling, maxLength } = settings;
+  const use = wanted && memoryUse(settings, wanted);
+  const { provider, description } = await chooseProvider(device, threads);
+  const { available, limit } = memoryOf(settings);
+  const most = Math.min(available, limit);
+  const model = await readModelConfig(join(folder, "config.json"));
+  const plan = use && planMemory(model, use, { available: most });
+  const said = use?.training && plan ? planText(model, use, plan, most) : undefined;
+  const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
+  const adapter = lora && { ...lora, seed };
+  return {
+    engine: await createLocalEngine({
+      ...{ model: folder, threads, provider, lora: adapter, decode },
+      ...{ workers: plan?.workers ?? workers, restBytes: plan?.restBytes, maxLength },
+      passBytes: passBytesOn(provider, plan?.passBytes),
+      sampling: {
+        weights: sampling?.weights,
+        cacheBytes: cacheBytesOf(settings),
+        weightsAsInputs: isGpu(provider) ? undefined : plan?.weightsAsInputs,
+        lookup: use?.training === false,
+      },
+    }),
+    device: said === undefined ? description : `${description}: ${said}`,
+  };
+}

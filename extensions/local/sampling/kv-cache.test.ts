@@ -1,0 +1,170 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { real } from "../../../test/reals.ts";
+import { type NewEntries, SlotCache } from "./kv-cache.ts";
+import type { Segment } from "./prefix-cache.ts";
+
+const shape = { layers: 2, kvHeads: 3, headDim: 2 };
+const slots = 4;
+
+/** Keys and values of a token name the token, and where they belong. */
+const keyEntry = (token: number, layer: number, head: number, entry: number) => token * 100 + layer * 20 + head * 4 + entry;
+const valueEntry = (token: number, layer: number, head: number, entry: number) => -keyEntry(token, layer, head, entry);
+
+/** Rows of tokens as tensors per layer [rows, Hk, tokens, size]. */
+function tensors(rows: readonly (readonly number[])[], entryOf: typeof keyEntry): Float32Array[] {
+  return Array.from({ length: shape.layers }, (_, layer) =>
+    Float32Array.from(
+      rows.flatMap((row) =>
+        range(shape.kvHeads).flatMap((head) =>
+          row.flatMap((token) => range(shape.headDim).map((entry) => entryOf(token, layer, head, entry))),
+        ),
+      ),
+    ),
+  );
+}
+
+/** The first tokens of one of some rows that a run made side by side. */
+function entriesOf(rows: readonly (readonly number[])[], row: number, count: number): NewEntries {
+  return { row, chunk: rows[0].length, count, keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) };
+}
+
+/** The first tokens of some slots, as tensors. */
+function gathered(cache: SlotCache, from: readonly number[], tokens: number) {
+  const made = () => range(shape.layers).map(() => new Float32Array(from.length * shape.kvHeads * tokens * shape.headDim));
+  const into = { keys: made(), values: made() };
+  from.forEach((slot, row) => {
+    cache.gather(slot, tokens, tokens, row, into);
+  });
+  return into;
+}
+
+function range(length: number): number[] {
+  return Array.from({ length }, (_, i) => i);
+}
+
+function append(cache: SlotCache, slot: number, length: number, tokens: readonly number[]): void {
+  cache.reserve(slots, length + tokens.length);
+  cache.append(slot, length, entriesOf([tokens], 0, tokens.length));
+}
+
+function expectHeld(cache: SlotCache, slot: number, tokens: readonly number[]): void {
+  const { keys, values } = gathered(cache, [slot], tokens.length);
+  expect(keys).toEqual(tensors([tokens], keyEntry));
+  expect(values).toEqual(tensors([tokens], valueEntry));
+}
+
+test("slots hold what was put into them, through any sequence of changes", () => {
+  const slot = fc.nat(slots - 1);
+  const action = fc.oneof(
+    fc.record({ kind: fc.constant("append" as const), slot, count: fc.integer({ min: 1, max: 40 }) }),
+    fc.record({ kind: fc.constant("copy" as const), slot, to: slot, share: real(0, 1) }),
+    fc.record({
+      kind: fc.constant("take" as const),
+      slot,
+      name: fc.nat(2),
+      share: real(0, 1),
+    }),
+    fc.record({ kind: fc.constant("put" as const), slot, name: fc.nat(2), share: real(0, 1) }),
+  );
+  fc.assert(
+    fc.property(fc.array(action, { maxLength: 12 }), (actions) => {
+      const cache = new SlotCache(shape);
+      const held: number[][] = range(slots).map(() => []);
+      const taken = new Map<number, Segment>();
+      cache.reserve(slots, 1);
+      let nextToken = 0;
+      for (const step of actions) {
+        const tokens = held[step.slot];
+        if (step.kind === "append") {
+          const added = range(step.count).map(() => nextToken++);
+          append(cache, step.slot, tokens.length, added);
+          tokens.push(...added);
+        } else if (step.kind === "copy") {
+          const count = Math.floor(step.share * tokens.length);
+          cache.copy(step.slot, step.to, count);
+          held[step.to] = [...tokens.slice(0, count), ...(step.to === step.slot ? tokens.slice(count) : [])];
+        } else if (step.kind === "take") {
+          taken.set(step.name, cache.take(step.slot, [...tokens], Math.floor(step.share * tokens.length)));
+        } else {
+          const source = taken.get(step.name);
+          if (!source) continue;
+          const count = Math.floor(step.share * source.tokens.length);
+          cache.reserve(slots, tokens.length + count);
+          cache.put(step.slot, tokens.length, source, count);
+          tokens.push(...source.tokens.slice(0, count));
+        }
+      }
+      held.forEach((tokens, s) => {
+        expectHeld(cache, s, tokens);
+      });
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test("the first slots are a tensor of rows without a copy", () => {
+  const cache = new SlotCache(shape);
+  append(cache, 0, 0, [1, 2]);
+  append(cache, 1, 0, [3, 4]);
+  const { keys } = cache.view(2);
+  expect(keys).toHaveLength(shape.layers);
+  expect(keys[0]).toHaveLength(2 * shape.kvHeads * cache.capacity * shape.headDim);
+  // Token 1 of slot 1, head 2: its offset in [2, Hk, capacity, size].
+  const offset = ((1 * shape.kvHeads + 2) * cache.capacity + 1) * shape.headDim;
+  expect(keys[1].subarray(offset, offset + 2)).toEqual(Float32Array.of(keyEntry(4, 1, 2, 0), keyEntry(4, 1, 2, 1)));
+  append(cache, 1, 2, [5]);
+  expect(keys[1][offset + shape.headDim]).toBe(keyEntry(5, 1, 2, 0));
+});
+
+test("of a padded run, only a row's own new tokens are taken", () => {
+  const cache = new SlotCache(shape);
+  cache.reserve(slots, 3);
+  const rows = [
+    [1, 2, 3],
+    [7, 8, 99],
+  ];
+  cache.append(2, 0, entriesOf(rows, 1, 2));
+  expectHeld(cache, 2, [7, 8]);
+  expect(gathered(cache, [2], 3).keys[0]).not.toContain(keyEntry(99, 0, 0, 0));
+});
+
+test("several slots are gathered as rows, in the order asked for", () => {
+  const cache = new SlotCache(shape);
+  for (const s of range(slots)) append(cache, s, 0, [10 * s, 10 * s + 1]);
+  const rows = [
+    [30, 31],
+    [0, 1],
+  ];
+  expect(gathered(cache, [3, 0], 2)).toEqual({ keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) });
+});
+
+test("what was taken outlives the slot", () => {
+  const cache = new SlotCache(shape);
+  append(cache, 0, 0, [1, 2, 3]);
+  const taken = cache.take(0, [1, 2, 3], 1);
+  append(cache, 0, 0, [9, 9, 9]);
+  expect(taken).toMatchObject({ tokens: [2, 3], keys: tensors([[2, 3]], keyEntry), values: tensors([[2, 3]], valueEntry) });
+
+  cache.clear();
+  expect(cache.capacity).toBe(0);
+  append(cache, 1, 0, [1]);
+  cache.reserve(slots, 3);
+  cache.put(1, 1, taken, 2);
+  expectHeld(cache, 1, [1, 2, 3]);
+});
+
+test("memory follows the rows in use, and what they hold survives growing and shrinking", () => {
+  const cache = new SlotCache(shape);
+  cache.reserve(1, 3);
+  cache.append(0, 0, entriesOf([[1, 2, 3]], 0, 3));
+  const ofOne = cache.bytes;
+  cache.reserve(9, 3);
+  expect(cache.bytes).toBe(10 * ofOne);
+  expectHeld(cache, 0, [1, 2, 3]);
+  cache.shrink(3);
+  expect(cache.bytes).toBe(10 * ofOne); // a quarter of the slots would not do
+  cache.shrink(2);
+  expect(cache.bytes).toBe(2 * ofOne);
+  expectHeld(cache, 0, [1, 2, 3]);
+});

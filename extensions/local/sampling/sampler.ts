@@ -1,0 +1,450 @@
+import { EngineError } from "../../../src/core/errors.ts";
+import { host } from "../../../src/core/host.ts";
+import type { TokenId } from "../../../src/core/trajectory.ts";
+import type { SampledAction, SampleRequest, SamplerStats } from "../../../src/engines/engine.ts";
+import type { SessionOptions } from "../machine/device.ts";
+import { GrowableFloats } from "../machine/growable.ts";
+import type { Arrays } from "../model/arrays.ts";
+import { type ModelConfig, parameterCount } from "../model/model-config.ts";
+import { needsLogits } from "./choose.ts";
+import { cacheBytesOfToken } from "./kv-cache.ts";
+import { Lookup } from "./lookup.ts";
+import { PrefixCache } from "./prefix-cache.ts";
+import {
+  adopt,
+  byToken,
+  checkRequest,
+  drawToken,
+  isTwin,
+  type LocalAction,
+  markCached,
+  newRow,
+  type Row,
+  sharedWith,
+} from "./row.ts";
+import { type KeysAndValues, RowPools } from "./row-pools.ts";
+import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
+import { stepInputs } from "./step-inputs.ts";
+
+export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "rounded" | "weightsAsInputs"> {
+  /** Actions sampled side by side. */
+  readonly slots: number;
+  /** Longest sequence, context and action together. */
+  readonly maxLength: number;
+  /**
+   * Bytes for keys and values of rollouts that wait for their next turn; the oldest make room, and are computed again. What a slot holds too
+   * is dropped where slots and waiting rollouts together take more.
+   */
+  readonly cacheBytes: number;
+  /** Tokens of the shortest class of rows that are decoded together; decided by what a step reads if left out. */
+  readonly shortestClass?: number;
+  /**
+   * Whether a row that is sampled alone is drafted from what was said before. What is drawn stays the same up to rounding: a run over several tokens
+   * sums in another order than one over each. Default false.
+   */
+  readonly lookup?: boolean;
+  /** Text of an action so far, for stop strings. */
+  readonly decode: ((tokens: readonly TokenId[]) => string) | undefined;
+}
+
+/** Tokens of one prefill run, padding included: enough to fill the cores, little enough to keep its attention in the cache. */
+export const prefillTokens = 1024;
+/** A prompt shared with another row is worth waiting for from this many tokens. */
+const worthSharing = 8;
+/** Bytes of keys and values that a prefill run may copy. A row that has more is fed alone, from where they are. */
+export const prefillCacheBytes = 128 * 2 ** 20;
+/** Bytes of a layer's scores in a prefill run, which holds three such and their mask (`prefillBytes`). */
+export const prefillScoreBytes = 64 * 2 ** 20;
+/** A step costs as much as reading its weights, and by its dispatch about as many bytes more (research/notes/engine.md). */
+const dispatchBytes = 10e6;
+/** Rows whose padding is worth a step of their own. */
+const rowsWorthAStep = 16;
+
+/**
+ * Continuous batching over many requests: a row that ends frees its slot for the next at once. Contexts that continue what is
+ * cached (the same rollout's last turn, another rollout's prompt) are computed only from where they differ. Rows of one context, such as
+ * those of a group, are one row until they draw different tokens.
+ *
+ * Between steps the event loop runs once, so that rollouts which were answered can send their next request; then the order of
+ * requests, and with it every batch, is the same in every run.
+ */
+export class LocalSampler {
+  readonly #config: ModelConfig;
+  readonly #options: SamplerOptions;
+  readonly #prefixes: PrefixCache;
+  #parameters: Arrays;
+  #graph: SamplingGraph | undefined;
+  #weightVersion: number;
+  #waiting: Row[] = [];
+  /** Those in slots, with their keys and values. */
+  readonly #rows: RowPools<Row>;
+  /** Memory of a run's inputs, kept from run to run while actions are being sampled. */
+  readonly #scratch = { mask: new GrowableFloats(), cache: new GrowableFloats() };
+  readonly #lookup: Lookup | undefined;
+  #running: Promise<void> | undefined;
+  #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
+
+  constructor(config: ModelConfig, parameters: Arrays, weightVersion: number, options: SamplerOptions) {
+    this.#config = config;
+    this.#parameters = parameters;
+    this.#weightVersion = weightVersion;
+    this.#options = options;
+    this.#rows = new RowPools(
+      config,
+      options.shortestClass ?? shortestClass(config, options),
+      () => this.heldBytes > options.cacheBytes,
+    );
+    this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
+    if (options.lookup) this.#lookup = new Lookup();
+  }
+
+  /** @throws EngineError while requests are in flight */
+  requireIdle(): void {
+    if (this.#inFlight > 0) {
+      throw new EngineError("weights", "changed while actions are being sampled", {
+        hint: "Await or cancel all sampling before an optimiser step: otherwise an action would be drawn from two policies.",
+      });
+    }
+  }
+
+  /** Takes new weights. Everything cached under the old ones is dropped. @throws EngineError while requests are in flight */
+  async update(parameters: Arrays, weightVersion: number): Promise<void> {
+    this.requireIdle();
+    await this.#running; // what was cancelled last may still be in the middle of a run
+    await this.#graph?.close();
+    this.#graph = undefined;
+    this.#parameters = parameters;
+    this.#weightVersion = weightVersion;
+    this.#prefixes.clear();
+  }
+
+  /** Gives the session's memory back where nothing is sampled and no rollout will come back. The next action opens another one. */
+  async rest(): Promise<void> {
+    await this.#running;
+    if (this.#prefixes.users + this.#inFlight > 0) return;
+    const graph = this.#graph;
+    this.#graph = undefined;
+    await graph?.close();
+  }
+
+  sample(request: SampleRequest): Promise<LocalAction> {
+    const { maxLength, decode } = this.#options;
+    const limits = { maxLength, vocabSize: this.#config.vocabSize, decode };
+    checkRequest(request, limits);
+    return new Promise((resolve, reject) => {
+      const cancel = () => this.#cancel(row);
+      const settled =
+        <T>(settle: (outcome: T) => void) =>
+        (outcome: T) => {
+          request.signal?.removeEventListener("abort", cancel);
+          settle(outcome);
+        };
+      const row = newRow(request, limits, { resolve: settled(resolve), reject: settled(reject) });
+      if (request.signal?.aborted) return reject(cancelled());
+      if (request.signal !== undefined) host.expectListeners(request.signal);
+      request.signal?.addEventListener("abort", cancel);
+      this.#waiting.push(row);
+      this.#running ??= this.#run();
+    });
+  }
+
+  release(cacheKey: string): void {
+    this.#prefixes.release(cacheKey);
+    this.#forget();
+  }
+
+  /** Bytes of keys and values that are held, of those being sampled and of those that wait. */
+  get heldBytes(): number {
+    return this.#rows.bytes + this.#prefixes.bytes;
+  }
+
+  takeStats(): SamplerStats {
+    const stats = this.#stats;
+    this.#stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
+    return stats;
+  }
+
+  async close(): Promise<void> {
+    this.#rejectAll(cancelled());
+    await this.#running;
+    await this.#graph?.close();
+    this.#graph = undefined;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      await host.nextTurn();
+      while (this.#inFlight > 0) {
+        const start = performance.now();
+        const graph = (this.#graph ??= await SamplingGraph.open(this.#config, this.#parameters, this.#options));
+        this.#admit();
+        const filling = this.#rows.rows.filter((row) => row.pending.length > 1);
+        // Prompts are fed together: a run for every single row that comes back from a tool would cost as much as a decoding step.
+        if (filling.length > 0 && filling.length >= this.#rows.size / 8) await this.#prefill(graph, filling);
+        else await this.#decode(graph);
+        this.#stats.seconds += (performance.now() - start) / 1000;
+        await host.nextTurn();
+      }
+      this.#rows.clear();
+      this.#forget();
+    } catch (error) {
+      this.#rejectAll(error);
+    } finally {
+      for (const floats of Object.values(this.#scratch)) floats.resize(0);
+      this.#running = undefined;
+    }
+  }
+
+  /** Rows in slots, with those that share one. */
+  get #present(): Row[] {
+    return this.#rows.rows.flatMap((row) => [row, ...row.twins]);
+  }
+
+  get #inFlight(): number {
+    return this.#waiting.length + this.#rows.size;
+  }
+
+  #rejectAll(error: unknown): void {
+    for (const row of [...this.#waiting, ...this.#present]) row.reject(error);
+    this.#waiting = [];
+    this.#rows.clear();
+  }
+
+  /** Fills free slots. A row starts with the longest prefix of its context that its rollout or any other left in the cache. */
+  #admit(): void {
+    const admitted = this.#waiting.splice(0, Math.max(0, this.#options.slots - this.#present.length));
+    const tokensOf = ({ request }: Row) => request.context.length + 1;
+    const added = cacheBytesOfToken(this.#config) * admitted.reduce((sum, row) => sum + tokensOf(row), 0);
+    // One by one where memory is short: what each has in a slot is dropped before the next one gets its own.
+    const together = this.#prefixes.bytes + this.#rows.bytes + added <= this.#options.cacheBytes;
+    for (const some of together ? [admitted] : admitted.map((row) => [row])) {
+      this.#rows.add(some.map((row) => ({ row, tokens: tokensOf(row) })));
+      for (const row of some) this.#continue(row);
+      this.#prefixes.makeRoom(this.#rows.bytes);
+    }
+  }
+
+  /** Puts what is cached of a row's context into its slot. */
+  #continue(row: Row): void {
+    const { context, cacheKey } = row.request;
+    // The last token is always fed: it gives the first distribution.
+    const found = this.#prefixes.longest(context.slice(0, -1));
+    for (const { segment, count } of found) {
+      this.#rows.put(row, segment, count);
+      markCached(row, row.tokens.length + count);
+    }
+    if (cacheKey !== undefined && row.tokens.length === this.#prefixes.lengthOf(cacheKey)) this.#prefixes.isInSlot(cacheKey);
+  }
+
+  /** Feeds all pending tokens of some rows, prompts that several share once. */
+  async #prefill(graph: SamplingGraph, filling: readonly Row[]): Promise<void> {
+    const leaders: Row[] = [];
+    const followers: { row: Row; leader: Row }[] = [];
+    for (const row of filling) {
+      const twin = leaders.find((l) => isTwin(row, l));
+      if (twin !== undefined) {
+        this.#rows.remove(row);
+        twin.twins = [...twin.twins, row, ...row.twins];
+        continue;
+      }
+      const leader = leaders.find((l) => sharedWith(row, l.request.context) >= row.tokens.length + worthSharing);
+      if (leader) followers.push({ row, leader });
+      else leaders.push(row);
+    }
+    const classOf = ({ tokens }: Row) => this.#rows.classOf(tokens.length + 1);
+    leaders.sort((a, b) => classOf(a) - classOf(b) || a.pending.length - b.pending.length);
+    for (let start = 0; start < leaders.length; ) {
+      let end = start + 1;
+      while (end < leaders.length && classOf(leaders[end]) === classOf(leaders[start])) {
+        const [rows, longest] = [end + 1 - start, Math.max(...leaders.slice(start, end + 1).map((row) => row.tokens.length))];
+        if (rows * leaders[end].pending.length > prefillTokens) break;
+        if (rows * longest * cacheBytesOfToken(this.#config) > prefillCacheBytes) break;
+        end++;
+      }
+      const some = leaders.slice(start, end);
+      const share = (row: Row) => this.#share(row, followers);
+      await this.#feed(graph, some, Math.min(this.#chunkOf(some), leaders[end - 1].pending.length), share);
+      start = end;
+    }
+  }
+
+  /** Gives a row's followers what it has cached of their prompts. */
+  #share(leader: Row, followers: readonly { readonly row: Row; readonly leader: Row }[]): void {
+    for (const { row } of followers.filter((follower) => follower.leader === leader)) {
+      if (!this.#rows.has(row)) continue; // cancelled
+      const shared = Math.min(sharedWith(row, leader.tokens), leader.tokens.length);
+      if (shared <= row.tokens.length) continue;
+      this.#rows.copy(leader, row, shared);
+      markCached(row, shared);
+    }
+  }
+
+  /** Tokens of each row that a prefill run takes: fewer where their scores would take too much memory. */
+  #chunkOf(rows: readonly Row[]): number {
+    const longest = Math.max(...rows.map((row) => row.tokens.length));
+    const most = prefillScoreBytes / (4 * this.#config.heads * rows.length);
+    return Math.max(16, Math.min(prefillTokens, Math.floor(most / (longest + prefillTokens))));
+  }
+
+  /**
+   * One run over the next tokens of some rows, at most `chunk` each. Rows that have nothing left to feed draw a token.
+   * @param share called with each row when its tokens are cached: a row whose first token ends it is gone after that
+   */
+  async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number, share: (row: Row) => void): Promise<void> {
+    const present = rows.filter((row) => this.#rows.has(row)); // others were cancelled during an earlier run
+    if (present.length === 0) return;
+    const longest = Math.max(1, ...present.map((row) => row.tokens.length));
+    for (const row of present) this.#rows.reserve(row, row.tokens.length + row.pending.length);
+    const isLong = present.length === 1 && longest * cacheBytesOfToken(this.#config) > prefillCacheBytes;
+    const { capacity: cachedTokens, ...cache } = isLong
+      ? this.#rows.viewOf(present[0])
+      : { capacity: longest, ...this.#rows.gather(present, longest, this.#scratch.cache) };
+    const outputs = await this.#rows.reading(() => this.#step(graph, present, chunk, cachedTokens, cache));
+    this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
+    this.#advance(present, chunk, outputs, share);
+  }
+
+  /** One token for every row that has one pending token; rows with more keep their place and wait. Each class of lengths is a run. */
+  async #decode(graph: SamplingGraph): Promise<void> {
+    const { rows: present } = this.#rows;
+    const draft = present.length === 1 ? this.#lookup?.draftOf(present[0]) : undefined;
+    if (draft !== undefined) return this.#decodeDraft(graph, present[0], draft);
+    for (const row of present) this.#rows.reserve(row, row.tokens.length + 1);
+    const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
+    await this.#rows.reading(async () => {
+      for (const { rows, capacity, view } of this.#rows.pools()) {
+        if (rows.every((row) => row.pending.length > 1)) continue;
+        steps.push({ rows, outputs: await this.#step(graph, rows, 1, capacity, view(), { place: steps.length }) });
+      }
+    });
+    // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
+    for (const { rows, outputs } of steps) this.#advance(rows, 1, outputs);
+  }
+
+  /** One run over a row's next token and a draft of what follows it: draws as long as what is drawn is what was drafted. */
+  async #decodeDraft(graph: SamplingGraph, row: Row, draft: readonly TokenId[]): Promise<void> {
+    const fed = [...row.pending, ...draft];
+    row.pending = fed;
+    this.#rows.reserve(row, row.tokens.length + fed.length);
+    const { capacity, ...cache } = this.#rows.viewOf(row);
+    const outputs = await this.#rows.reading(() => this.#step(graph, [row], fed.length, capacity, cache, { reads: "all" }));
+    if (!this.#rows.has(row)) return; // cancelled meanwhile
+    // What turns out not to be drawn is behind the row's tokens, and written over.
+    this.#rows.append(row, { row: 0, chunk: fed.length, count: fed.length, keys: outputs.keys, values: outputs.values });
+    for (let i = 0; i < fed.length && this.#rows.has(row) && row.pending[0] === fed[i]; i++) {
+      row.pending = [fed[i]];
+      markCached(row, row.tokens.length + 1);
+      this.#draw(row, i, outputs);
+    }
+  }
+
+  async #step(
+    graph: SamplingGraph,
+    rows: readonly Row[],
+    chunk: number,
+    cachedTokens: number,
+    cache: KeysAndValues,
+    { reads = "last", place }: { readonly reads?: "last" | "all"; readonly place?: number } = {},
+  ): Promise<StepOutputs> {
+    const inputs = stepInputs(rows, chunk, cachedTokens, this.#scratch.mask, reads);
+    const logits = rows.some((row) => needsLogits(row.choice));
+    return graph.step({ ...inputs, ...cache }, { logits, place });
+  }
+
+  /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
+  #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs, share: (row: Row) => void = () => {}): void {
+    rows.forEach((row, r) => {
+      const waits = chunk === 1 && row.pending.length > 1;
+      if (waits || !this.#rows.has(row)) return; // a prompt that a decoding step passed by; or cancelled meanwhile
+      const count = Math.min(chunk, row.pending.length);
+      this.#rows.append(row, { row: r, chunk, count, keys: outputs.keys, values: outputs.values });
+      markCached(row, row.tokens.length + count);
+      share(row);
+      if (row.pending.length > 0) return;
+      this.#draw(row, r, outputs);
+    });
+  }
+
+  /** Draws a token for a row and each of its twins from line `r` of a step's outputs. */
+  #draw(row: Row, r: number, outputs: StepOutputs): void {
+    const drawn: { readonly one: Row; readonly finish: SampledAction["finish"] | undefined }[] = [];
+    for (const one of [row, ...row.twins])
+      if (!isCancelled(one)) drawn.push({ one, finish: drawToken(one, r, outputs, this.#config.vocabSize, this.#parameters) });
+    this.#stats.sampledTokens += drawn.length;
+    const left = drawn.filter(({ one }) => !isCancelled(one));
+    const holder = left.length === 0 ? undefined : this.#holderOf(left[0].one); // another, if `onToken` has cancelled the row
+    if (holder === undefined) return;
+    for (const { one, finish } of left) if (finish !== undefined) this.#finish(one, holder, finish);
+    this.#part(
+      holder,
+      left.flatMap(({ one, finish }) => (finish === undefined ? [one] : [])),
+    );
+  }
+
+  /** The row in a slot that is a row or has it as a twin. */
+  #holderOf(row: Row): Row | undefined {
+    return this.#rows.rows.find((one) => one === row || one.twins.includes(row));
+  }
+
+  /** Gives each token that was drawn in a slot a slot of its own. */
+  #part(row: Row, going: readonly Row[]): void {
+    const [first, ...others] = byToken(going);
+    for (const [leader, ...twins] of others) {
+      this.#rows.add([{ row: leader, tokens: row.tokens.length + 1 }]);
+      this.#rows.copy(row, leader, row.tokens.length);
+      adopt(leader, row.tokens, twins);
+    }
+    if (first === undefined) this.#rows.remove(row);
+    else this.#handOver(row, first);
+    if (others.length > 0) this.#prefixes.makeRoom(this.#rows.bytes);
+  }
+
+  /** Gives a row's slot to the first of some rows, with the others as its twins. */
+  #handOver(row: Row, [leader, ...twins]: readonly Row[]): void {
+    if (leader !== row) this.#rows.replace(row, leader);
+    adopt(leader, row.tokens, twins);
+  }
+
+  /** @param holder the row whose slot has its tokens */
+  #finish(row: Row, holder: Row, finish: SampledAction["finish"]): void {
+    const { cacheKey } = row.request;
+    this.#lookup?.keep([...holder.tokens, ...row.action.tokens.slice(-1)]);
+    if (cacheKey !== undefined) this.#prefixes.store(cacheKey, holder.tokens, (from) => this.#rows.take(holder, from));
+    row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
+  }
+
+  /**
+   * Clears the cache once nothing is in flight and no rollout will come back: what is sampled next does not depend on what was
+   * before.
+   */
+  #forget(): void {
+    if (this.#prefixes.users + this.#inFlight === 0) this.#prefixes.clear();
+  }
+
+  #cancel(row: Row): void {
+    const holder = this.#holderOf(row);
+    if (holder !== undefined && holder !== row) holder.twins = holder.twins.filter((one) => one !== row);
+    else if (holder !== undefined && holder.twins.length > 0) this.#handOver(row, row.twins);
+    else if (holder !== undefined) this.#rows.remove(row);
+    else if (this.#waiting.includes(row)) this.#waiting.splice(this.#waiting.indexOf(row), 1);
+    else return; // had ended
+    row.reject(cancelled());
+  }
+}
+
+/**
+ * Tokens of the shortest class of rows: where padding as many tokens for some rows reads what a step of their own would read, the next
+ * power of two.
+ */
+function shortestClass(config: ModelConfig, { weights }: Pick<SamplerOptions, "weights">): number {
+  const bytes = (weights === "int8" ? 1 : 4) * parameterCount(config);
+  return 2 ** Math.ceil(Math.log2((bytes + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
+}
+
+function isCancelled({ request }: Row): boolean {
+  return request.signal?.aborted ?? false;
+}
+
+function cancelled(): EngineError {
+  return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
+}

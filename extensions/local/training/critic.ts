@@ -1,0 +1,107 @@
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { EngineError } from "../../../src/core/errors.ts";
+import type { StepReport, Values, Weights } from "../../../src/core/policy.ts";
+import type { ActionInContext } from "../../../src/core/trajectory.ts";
+import type { EngineCritic, StepOptions } from "../../../src/engines/engine.ts";
+import type { Arrays } from "../model/arrays.ts";
+import { valueHead } from "../model/heads.ts";
+import type { ModelConfig } from "../model/model-config.ts";
+import { readSafetensors, type Tensor, writeSafetensors } from "../model/safetensors.ts";
+import { Learner, type LearnerOptions } from "./learner.ts";
+
+const parametersFile = "critic.safetensors";
+const optimiserFile = "critic-optimiser.safetensors";
+
+/**
+ * V(context and the action so far), in units of the return: a transformer of its own with a linear head, trained beside the policy.
+ * It begins as a copy of the policy's trunk, as in verl and TRL, with a head of zeros: the first values are 0, whatever the weights.
+ * Where the policy is an adapter on a frozen base, so is the critic, on the same base.
+ */
+export class LocalCritic implements EngineCritic {
+  readonly learner: Learner;
+  readonly #shapes: ReadonlyMap<string, readonly number[]>;
+  readonly #options: LearnerOptions;
+
+  private constructor(config: ModelConfig, parameters: Arrays, options: LearnerOptions) {
+    this.learner = new Learner(config, [valueHead], parameters, options);
+    this.#shapes = learningShapes(config, options);
+    this.#options = options;
+  }
+
+  /** @param policy the policy's parameters that learn; copied */
+  static from(policy: Arrays, config: ModelConfig, options: LearnerOptions): LocalCritic {
+    const parameters = new Map(
+      [...learningShapes(config, options)].map(([name, shape]) => [
+        name,
+        policy.get(name)?.slice() ?? new Float32Array(shape.reduce((product, size) => product * size, 1)),
+      ]),
+    );
+    return new LocalCritic(config, parameters, options);
+  }
+
+  /** @returns undefined where the state has no critic @throws EngineError if it is of another model */
+  static async load(folder: string, config: ModelConfig, options: LearnerOptions): Promise<LocalCritic | undefined> {
+    if (!existsSync(join(folder, parametersFile))) return undefined;
+    const saved = await readSafetensors(join(folder, parametersFile));
+    const parameters = new Map(
+      [...learningShapes(config, options)].map(([name, shape]) => {
+        const tensor = saved.get(name);
+        if (tensor === undefined || String(tensor.shape) !== String(shape)) {
+          throw new EngineError(`${name} of the critic in checkpoint ${folder}`, tensor?.shape, {
+            expected: `shape [${shape}], as this model has it`,
+          });
+        }
+        return [name, tensor.data] as const;
+      }),
+    );
+    const critic = new LocalCritic(config, parameters, options);
+    const moments = join(folder, optimiserFile);
+    critic.learner.optimiser.restore(await readSafetensors(moments), moments);
+    return critic;
+  }
+
+  /** Clears a folder of the critic of an older state. */
+  static async remove(folder: string): Promise<void> {
+    for (const file of [parametersFile, optimiserFile]) await rm(join(folder, file), { force: true });
+  }
+
+  get steps(): number {
+    return this.learner.optimiser.steps;
+  }
+
+  async values(samples: readonly ActionInContext[]): Promise<Values> {
+    return this.#options.order.run(() => this.learner.forward(samples));
+  }
+
+  async forwardBackward(samples: readonly ActionInContext[], decide: (values: Values) => Weights): Promise<Values> {
+    return this.#options.order.run(() => this.learner.forwardBackward(samples, decide, []));
+  }
+
+  async step(options: StepOptions): Promise<StepReport> {
+    return this.#options.order.run(async () => {
+      const start = performance.now();
+      const gradientNorm = this.learner.step(options);
+      await this.learner.rest();
+      this.#options.count.seconds += (performance.now() - start) / 1000;
+      return { gradientNorm, learningRate: options.learningRate };
+    });
+  }
+
+  /** Parameters and moments, in full precision. */
+  async save(folder: string): Promise<void> {
+    const tensors = new Map<string, Tensor>();
+    for (const [name, data] of this.learner.parameters) tensors.set(name, { shape: this.#shapes.get(name) ?? [], data });
+    await writeSafetensors(join(folder, parametersFile), tensors, { dtype: "float32" });
+    await writeSafetensors(join(folder, optimiserFile), this.learner.optimiser.tensors(), { dtype: "float32" });
+  }
+
+  async close(): Promise<void> {
+    await this.learner.close();
+  }
+}
+
+function learningShapes(config: ModelConfig, { frozen }: LearnerOptions): Map<string, readonly number[]> {
+  return new Map([...valueHead.parameterShapes(config)].filter(([name]) => !frozen.has(name)));
+}

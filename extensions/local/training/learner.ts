@@ -1,0 +1,333 @@
+import { EngineError } from "../../../src/core/errors.ts";
+import type { Weights } from "../../../src/core/policy.ts";
+import type { ActionInContext } from "../../../src/core/trajectory.ts";
+import type { CallOrder } from "../../../src/engines/call-order.ts";
+import type { EngineStats, StepOptions } from "../../../src/engines/engine.ts";
+import type { SessionOptions } from "../machine/device.ts";
+import { requireSampleTokens } from "../machine/token-ids.ts";
+import { type Arrays, copyOf } from "../model/arrays.ts";
+import type { Head } from "../model/heads.ts";
+import type { ModelConfig } from "../model/model-config.ts";
+import type { RoundedMatrices } from "../model/rounded.ts";
+import { parametersOf } from "../model/transformer.ts";
+import { AdamW } from "./adamw.ts";
+import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
+import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
+import { type Pass, Passes } from "./passes.ts";
+import { type PassWorkers, sharesOf, worthSharing } from "./shares.ts";
+
+/** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
+export const shortRow = 768;
+/** Bytes that the inputs of all layers may take for the tokens of one row, and its most tokens. */
+const [keptBytes, longRow] = [512 * 2 ** 20, 16_384];
+
+/**
+ * Distinct tokens of a row: more lets more samples share a prefix, fewer saves attention between branches where whole rows have masks. Two
+ * short samples fit at least, so that their prompts are shared too. Long rows attend block by block and pay for nothing that they do not
+ * see, so only memory limits them.
+ * @param longest tokens of the longest sample
+ */
+export function rowTokens(config: ModelConfig, longest: number): number {
+  if (longest <= shortRow) return Math.max(longest, Math.min(shortRow, Math.max(192, 2 * longest)));
+  return Math.max(longest, Math.min(longRow, Math.floor(keptBytes / keptBytesOfToken(config))));
+}
+
+/** The count of what passes have computed, over all learners of an engine. */
+export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]: EngineStats["training"][Name] };
+
+/** One number for each action token of each sample. */
+type Numbers = readonly (readonly number[])[];
+
+export interface LearnerOptions extends SessionOptions {
+  readonly maxLength: number;
+  readonly count: TrainingCount;
+  /** The order of the engine's calls, the critic's included. Callers of a learner queue there. */
+  readonly order: CallOrder;
+  /** Parameters that do not learn: with an adapter, those of the base. */
+  readonly frozen: Arrays;
+  /** Those of them that are in fewer bits. Passes are then made layer by layer. */
+  readonly rounded?: RoundedMatrices;
+  /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
+  readonly recompute?: boolean;
+  /** The bytes that a pass may hold at once. Default 2 GiB. */
+  readonly passBytes?: number;
+  /** Where a whole graph held more than this, it is closed while actions are sampled. Default 320 MiB. */
+  readonly restBytes?: number;
+  /** Others that make passes beside this thread, each its share of the micro-batches; none if left out. */
+  readonly workers?: PassWorkers;
+}
+
+export interface PassOptions {
+  /** The temperature of log-probs; values have none. */
+  readonly temperature?: number;
+  /** Parameters used instead of those that learn, such as a reference's. */
+  readonly parameters?: Arrays;
+}
+
+/** Parameters that learn: passes over samples with every shared token once, the gradient that they add up, and AdamW. */
+export class Learner {
+  readonly parameters: Arrays;
+  readonly optimiser: AdamW;
+  readonly #config: ModelConfig;
+  /** Those that have all threads. */
+  readonly #passes: Passes;
+  /** Those made beside the workers', with one thread. */
+  readonly #beside: Passes;
+  readonly #options: LearnerOptions;
+  #gradients: Arrays | undefined;
+  /** Whether the gradient counts as zeros, whatever its arrays hold: clearing them would be a pass over memory for nothing. */
+  #cleared = true;
+  #lastBackward: Promise<unknown> = Promise.resolve();
+
+  /**
+   * @param heads the n-th reads n numbers a token, the first of which is the same for all
+   * @param parameters that learn, by name; changed in place by `step`
+   */
+  constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
+    this.parameters = parameters;
+    this.optimiser = new AdamW(parameters);
+    const { threads, provider, runtime, frozen, rounded, recompute, passBytes, restBytes } = options;
+    const sizes = { recompute, passBytes, restBytes };
+    const passOptions = { threads, provider, runtime, frozen, rounded, ...sizes, trained: parameters };
+    this.#config = config;
+    this.#passes = new Passes(config, heads, passOptions);
+    this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
+    this.#options = options;
+  }
+
+  async forward(samples: readonly ActionInContext[], options: PassOptions = {}): Promise<Numbers> {
+    requireTemperature(options);
+    return this.#forward(this.#pack(samples), options);
+  }
+
+  /**
+   * Adds ∂(Σ w·number)/∂θ to the gradient, w = decide(numbers). Samples whose weights are all 0 cost no backward pass.
+   * @param decide weights of the head's first number, or what decides them
+   * @param further weights of its further numbers
+   */
+  async forwardBackward(
+    samples: readonly ActionInContext[],
+    decide: ((numbers: Numbers) => Weights) | Weights,
+    further: readonly Weights[],
+    options: PassOptions = {},
+  ): Promise<Numbers> {
+    requireTemperature(options);
+    const packed = this.#pack(samples);
+    if (typeof decide !== "function") return this.#backward(packed, [decide, ...further], options);
+    const numbers = await this.#forward(packed, options);
+    const weights = [decide(numbers), ...further];
+    for (const each of weights) checkWeights(samples, each);
+    const trained = samples.flatMap((_, i) => (weights.some((each) => each[i].some((w) => w !== 0)) ? [i] : []));
+    if (trained.length === samples.length) await this.#backward(packed, weights, options);
+    else {
+      const some = trained.map((i) => samples[i]);
+      const ofSome = weights.map((each) => trained.map((i) => each[i]));
+      await this.#backward(this.#pack(some), ofSome, options);
+    }
+    return numbers;
+  }
+
+  /** One step up the gradient, which is cleared. @returns its norm before clipping @throws EngineError if there is none */
+  step(options: StepOptions): number {
+    if (this.#cleared) for (const gradient of this.requireGradient().values()) gradient.fill(0);
+    const norm = this.optimiser.step(this.requireGradient(), options);
+    this.#cleared = true;
+    return norm;
+  }
+
+  requireGradient(): Arrays {
+    if (this.#gradients !== undefined) return this.#gradients;
+    throw new EngineError("gradient", undefined, {
+      expected: "a forwardBackward with weights that are not all 0 before a step",
+    });
+  }
+
+  forgetGradient(): void {
+    this.#gradients = undefined;
+    this.#cleared = true;
+  }
+
+  /** Copies parameters and moments. @returns puts the copies back */
+  remember(): () => void {
+    const parameters = copyOf(this.parameters);
+    const moments = structuredClone(this.optimiser.tensors());
+    return () => {
+      for (const [name, data] of parameters) this.parameters.get(name)?.set(data);
+      this.optimiser.restore(moments, "a copy");
+    };
+  }
+
+  /** Gives back the memory of passes layer by layer, and of large whole graphs. */
+  async rest(): Promise<void> {
+    for (const passes of [this.#passes, this.#beside]) await passes.rest();
+    await this.#options.workers?.rest();
+  }
+
+  async close(): Promise<void> {
+    for (const passes of [this.#passes, this.#beside]) await passes.close();
+  }
+
+  /** Cuts samples into micro-batches: smaller ones where workers are worth it, so that each gets as much. */
+  #pack(samples: readonly ActionInContext[]): Packed {
+    requireSampleTokens(samples, this.#config.vocabSize);
+    const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
+    const limit = rowTokens(this.#config, longest);
+    const rows = packRows(samples, limit, this.#options.maxLength);
+    const learnedBytes = [...this.parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    const { passBytes, provider } = this.#options;
+    const most = microBatchTokens(this.#config, limit, learnedBytes, passBytes, passLimits(provider));
+    const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
+    const { workers } = this.#options;
+    const shares = workers !== undefined && rows.length > 1 && worthSharing(this.#config, tokens) ? workers.count + 1 : 1;
+    const each = shares > 1 ? evenShare(tokens, most, shares) : most;
+    return { samples, batches: batchRows(rows, each).map(packBatch), shares };
+  }
+
+  async #forward(packed: Packed, { parameters = this.parameters, temperature }: PassOptions): Promise<Numbers> {
+    const passes = packed.batches.map((batch) => ({ batch, temperature }));
+    return this.#counted(packed, () => this.#made(packed, passes, parameters));
+  }
+
+  /** @param weights of each number that a head reads: as many as there are choose the head */
+  async #backward(
+    packed: Packed,
+    weights: readonly Weights[],
+    { parameters = this.parameters, temperature }: PassOptions,
+  ): Promise<Numbers> {
+    for (const each of weights) checkWeights(packed.samples, each);
+    this.#gradients ??= new Map([...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]));
+    const passes = packed.batches.map((batch) => ({
+      ...{ batch, temperature },
+      weights: weights.map((each) => sumByTarget(batch, each)),
+    }));
+    // One at a time: they write to the same gradient.
+    const result = this.#lastBackward.then(() => this.#counted(packed, () => this.#made(packed, passes, parameters)));
+    this.#lastBackward = result.catch(() => {});
+    return result;
+  }
+
+  /** Makes passes here, or shared out; those with weights add to the gradient. @returns each one's numbers, in order */
+  async #made({ shares }: Packed, passes: readonly Pass[], learned: Arrays): Promise<Float32Array[]> {
+    const { workers } = this.#options;
+    const all = this.#withFrozen(learned);
+    const numbers: Float32Array[] = [];
+    if (workers === undefined || shares === 1) {
+      for (const pass of passes) numbers.push(await this.#add(this.#passes, pass, all));
+      return numbers;
+    }
+    const [own, ...others] = sharesOf(passes, shares);
+    const elsewhere = workers.make(
+      others.map((share) => share.map((i) => passes[i])),
+      learned,
+    );
+    elsewhere.catch(() => {}); // thrown below
+    try {
+      for (const i of own) numbers[i] = await this.#add(this.#beside, passes[i], all);
+    } finally {
+      await Promise.allSettled([elsewhere]);
+    }
+    for (const [w, made] of (await elsewhere).entries()) {
+      others[w].forEach((i, n) => {
+        numbers[i] = made.numbers[n];
+      });
+      if (made.gradient !== undefined) this.#addGradient(made.gradient);
+    }
+    return numbers;
+  }
+
+  async #add(passes: Passes, pass: Pass, all: Arrays): Promise<Float32Array> {
+    this.#options.order.requireUnbroken();
+    if (pass.weights === undefined || this.#gradients === undefined) return passes.forward(pass, all);
+    const numbers = await passes.backward(pass, all, this.#gradients, this.#cleared);
+    this.#cleared = false;
+    return numbers;
+  }
+
+  #addGradient(gradient: Arrays): void {
+    for (const [name, sum] of this.requireGradient()) {
+      const addend = parametersOf(gradient)(name);
+      if (this.#cleared) sum.set(addend);
+      else for (let i = 0; i < sum.length; i++) sum[i] += addend[i];
+    }
+    this.#cleared = false;
+  }
+
+  #withFrozen(parameters: Arrays): Arrays {
+    return new Map([...this.#options.frozen, ...parameters]);
+  }
+
+  /** From the numbers of each batch's scored tokens to those of each sample's action tokens. */
+  async #counted({ samples, batches }: Packed, passes: () => Promise<readonly Float32Array[]>): Promise<Numbers> {
+    const { count } = this.#options;
+    const start = performance.now();
+    const numbers: number[][] = samples.map(() => []);
+    for (const [b, numberAt] of (await passes()).entries())
+      for (const { sample, scored } of batches[b].scoredSamples) numbers[sample] = scored.map((at) => numberAt[at]);
+    count.seconds += (performance.now() - start) / 1000;
+    count.computedTokens += batches.reduce((sum, { rows, length }) => sum + rows * length, 0);
+    count.denseTokens += samples.reduce((sum, { context, action }) => sum + context.length + action.length, 0);
+    return numbers;
+  }
+}
+
+/** Samples, and the micro-batches that they were cut into. */
+interface Packed {
+  readonly samples: readonly ActionInContext[];
+  readonly batches: readonly PackedBatch[];
+  /** How many make them: this thread, and workers. */
+  readonly shares: number;
+}
+
+/** Tokens of a micro-batch where each of some is to get as much, none more than `most`. */
+function evenShare(tokens: number, most: number, shares: number): number {
+  return Math.ceil(tokens / (shares * Math.ceil(tokens / (shares * most))));
+}
+
+/**
+ * Tokens of a micro-batch of rows of a length: as many as are passed over at a time, or as one graph over the whole model holds in a pass's memory.
+ * Where that is less than a row, passes are made layer by layer, and it is what one layer can do in half of that memory.
+ * @param learnedBytes of all that gets gradients
+ */
+export function microBatchTokens(
+  config: ModelConfig,
+  length: number,
+  learnedBytes: number,
+  most = passBytes,
+  { batchTokens, row } = passLimits(),
+): number {
+  const whole = wholeGraphTokens(config, length, most - 2 * learnedBytes);
+  if (length <= row && whole >= length) return Math.min(batchTokens, whole);
+  return Math.min(batchTokens, Math.floor(most / 2 / (4 * activationsOfToken(config, length))));
+}
+
+/** The weights of the samples that share a scored token add up. @returns [M] */
+function sumByTarget({ targets, scoredSamples }: PackedBatch, weights: Weights): Float32Array {
+  const summed = new Float32Array(targets.length);
+  for (const { sample, scored } of scoredSamples) {
+    scored.forEach((at, j) => {
+      summed[at] += weights[sample][j];
+    });
+  }
+  return summed;
+}
+
+function requireTemperature({ temperature = 1 }: PassOptions): void {
+  if (temperature > 0 && temperature < Infinity) return;
+  throw new EngineError("temperature", temperature, {
+    expected: "a number above 0: greedy sampling has no log-probs to train on",
+  });
+}
+
+function checkWeights(samples: readonly ActionInContext[], weights: Weights): void {
+  samples.forEach(({ action, trajectory, turn }, i) => {
+    const where = `weights of turn ${turn} of trajectory ${trajectory}`;
+    if (weights[i]?.length !== action.length)
+      throw new EngineError(where, weights[i]?.length, { expected: `${action.length} numbers, one a token` });
+    const bad = weights[i].find((w) => !Number.isFinite(w));
+    if (bad !== undefined)
+      throw new EngineError(where, bad, {
+        expected: "finite numbers",
+        hint: "Look at the rewards and log-probs of this step.",
+      });
+  });
+}

@@ -1,3 +1,0 @@
-import { goldenSuite } from "../../../../test/golden-models.ts";
-
-goldenSuite({ threads: 1 }, { thorough: true });

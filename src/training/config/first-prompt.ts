@@ -1,0 +1,47 @@
+import type { Chat } from "../../chat/chat.ts";
+import { callForeign } from "../../core/foreign.ts";
+import type { Message } from "../../core/messages.ts";
+import { type Environment, splitWithTasks } from "../../environments/environment.ts";
+import { whileEpisode } from "../../environments/lifetime.ts";
+import type { TextProtocol } from "../../environments/protocol.ts";
+import type { Tool } from "../../tools/tool.ts";
+
+/** The prompt that a model is shown first in an environment. */
+export interface FirstPrompt {
+  readonly messages: readonly Message[];
+  readonly tools: readonly Tool[];
+  readonly protocol?: TextProtocol;
+}
+
+/**
+ * Starts and closes an episode of an environment's first task, to look at its prompt.
+ * @returns undefined if it has no tasks
+ * @throws what the environment throws; DeadlineError
+ */
+export async function requireFirstPrompt(environment: Environment, timeoutMs = 120_000): Promise<FirstPrompt | undefined> {
+  const look = async () => {
+    const split = await splitWithTasks(environment);
+    if (split === undefined) return undefined;
+    return whileEpisode(environment, await environment.task(split, 0), 0, ({ messages, tools, protocol }) => ({
+      ...{ messages, tools },
+      ...(protocol === undefined ? {} : { protocol }),
+    }));
+  };
+  return callForeign(`start() of "${environment.name}"`, look, { timeoutMs });
+}
+
+/** The same, and undefined if the episode cannot be started: a rollout then reports it with its message. */
+export function firstPrompt(environment: Environment, timeoutMs?: number): Promise<FirstPrompt | undefined> {
+  return requireFirstPrompt(environment, timeoutMs).catch(() => undefined);
+}
+
+/**
+ * Returns the names of the tools that a prompt does not show: rendered with and without tools it is the same, and no message names them.
+ * Protocols describe their tools in the messages, so theirs count as shown.
+ */
+export function unseenTools(chat: Chat, { messages, tools, protocol }: FirstPrompt): string[] {
+  if (protocol !== undefined || tools.length === 0) return [];
+  const text = chat.open(messages, []).text;
+  if (chat.open(messages, tools).text !== text) return [];
+  return tools.map(({ name }) => name).filter((name) => !text.includes(name));
+}

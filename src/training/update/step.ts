@@ -1,0 +1,124 @@
+import { dealtTo, runUpdate } from "../../algorithms/algorithms.ts";
+import { EngineError } from "../../core/errors.ts";
+import { host } from "../../core/host.ts";
+import { randomStream } from "../../core/random.ts";
+import type { Group, Trajectory } from "../../core/trajectory.ts";
+import type { EngineCritic } from "../../engines/engine.ts";
+import type { TurnCredit } from "../../runs/credits.ts";
+import type { StepRecord, TimingRecord } from "../../runs/records.ts";
+import { branchingMetrics } from "../sampling/branching.ts";
+import { withoutMaskedTokens } from "../sampling/masked-tokens.ts";
+import { rolloutMetrics } from "../sampling/rollout-metrics.ts";
+import { gapLimit, measureSamplerGap } from "../sampling/sampler-gap.ts";
+import type { StepArguments } from "../sampling/step-arguments.ts";
+import type { StepRollouts } from "../sampling/step-rollouts.ts";
+import { observeCredits } from "./credit-observer.ts";
+import { enginePolicy, stepOptions } from "./engine-policy.ts";
+import { interruptible } from "./interruptible.ts";
+import { remoteTiming } from "./remote-timing.ts";
+import { scheduledLearningRate } from "./schedule.ts";
+
+export interface StepResult {
+  /** Training tasks that were taken: more than `tasksPerStep` where sampling went on. */
+  readonly tasks: number;
+  readonly record: StepRecord;
+  readonly timing: TimingRecord;
+  readonly trajectories: readonly Trajectory[];
+  /** The record of what the update did with every turn. Undefined where that is not recorded. */
+  readonly credits?: readonly TurnCredit[];
+  /** Groups that the update learned from. */
+  readonly trained: readonly Group[];
+}
+
+/**
+ * The update of one training step by the algorithm, which may take several optimiser steps.
+ * @param step from 1
+ * @param rollouts of the step's tasks
+ * @param critic where the algorithm needs one
+ */
+export async function trainingStep(
+  { config, engine, rewards = [], onEvent, signal, onLeft }: StepArguments,
+  step: number,
+  rollouts: StepRollouts,
+  critic?: EngineCritic,
+): Promise<StepResult> {
+  const { seed, steps, rollout, optimizer, algorithm, limits, record } = config;
+  const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead, remote } = rollouts;
+  const { weightVersion } = engine;
+
+  const started = performance.now();
+  onEvent({ type: "phase", phase: "update", step, total: 1 });
+  const trajectories = groups.flatMap((group) => group.trajectories);
+  const rolled = rolloutMetrics(groups, weightVersion);
+  if (ahead === undefined && Number(rolled.staleTurns) > 0) {
+    const versions = [...new Set(groups.flatMap(turnVersions))];
+    throw new EngineError(`weights that sampled ${rolled.staleTurns} turns of step ${step}`, versions, {
+      expected: `${weightVersion}, the trainer's optimiser steps, for every turn`,
+      hint: "Stale rollouts are trained on only where rollout.ahead and correction say so.",
+    });
+  }
+  const learningRate = scheduledLearningRate(step, steps, optimizer);
+  const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
+  const { policy: unmasked, settled } = interruptible(all, signal, await engine.restorePoint?.());
+  const policy = withoutMaskedTokens(unmasked, groups);
+  const measured =
+    ahead === undefined
+      ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
+      : { policy, gap: () => ahead.gap };
+  const observed = record.credits ? observeCredits(measured.policy) : undefined;
+  const update = async () => {
+    const updated = await runUpdate(
+      observed?.policy ?? measured.policy,
+      trained,
+      dealtTo(trained.length, algorithm),
+      randomStream(seed, "update", step),
+      config.correction === "off" ? undefined : config.correction,
+    );
+    const { training, remote: trainedRemotely } = engine.takeStats();
+    const updateSeconds = (performance.now() - started) / 1000;
+    await observed?.rescore(trained.slice(0, record.after));
+    engine.takeStats(); // what was looked at again is no training
+    return { updated, training, trainedRemotely, updateSeconds };
+  };
+  const { updated, training, trainedRemotely, updateSeconds } = await update().catch((error: unknown) => {
+    onLeft?.(settled());
+    throw error;
+  });
+  const { computedTokens, denseTokens } = training;
+
+  return {
+    record: {
+      step,
+      metrics: {
+        ...rolled,
+        ...(ahead === undefined ? {} : { staleness: ahead.staleness }),
+        ...branchingMetrics(groups, rollout),
+        ...metrics,
+        ...measured.gap(),
+        ...updated,
+      },
+    },
+    timing: {
+      step,
+      rolloutSeconds,
+      ...(rewards.length === 0 ? {} : { rewardSeconds }),
+      ...(ahead === undefined ? {} : { waitedSeconds: ahead.waitedSeconds }),
+      updateSeconds,
+      sampledTokens,
+      sampledTokensPerSecond: sampledTokens / rolloutSeconds,
+      trainedTokens: computedTokens,
+      trainedTokensPerSecond: computedTokens / updateSeconds,
+      denseTokens,
+      ...remoteTiming([remote, trainedRemotely]),
+      rssMb: host.residentBytes() / 2 ** 20,
+    },
+    tasks,
+    trajectories,
+    credits: observed?.credits(),
+    trained,
+  };
+}
+
+function turnVersions({ trajectories }: Group): number[] {
+  return trajectories.flatMap(({ turns }) => turns.map(({ weightVersion }) => weightVersion));
+}
