@@ -7,6 +7,7 @@ import { beforeAll, expect, test } from "vitest";
 import { readMessages } from "../src/runs/live.ts";
 import { readTrajectories } from "../src/runs/read.ts";
 import { type Hanging, hangingRun } from "./hang-process.ts";
+import { slowdown } from "./slowdown.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 const root = mkdtempSync(join(tmpdir(), "retrograde-hang-"));
@@ -91,7 +92,7 @@ test("a hung judge is ended by its limit, with an error that names it", async ()
 
 test("one Ctrl-C ends train-agent's run of a hung program within three seconds, and the program with it", async () => {
   const { folder, after } = await run("program", 60_000, "SIGINT");
-  expect(after).toBeLessThan(3_000);
+  expect(after).toBeLessThan(3_000 * slowdown());
   const lived = () => readFileSync(`${folder}.lives`).length;
   const then = lived();
   await sleep(500);
@@ -102,14 +103,14 @@ test.each(["agent", "tool", "mcp", "reward", "judge", "remote"])(
   "one Ctrl-C ends a run with a hung %s within three seconds",
   async (kind) => {
     const { code, after } = await run(kind, 60_000, "SIGINT");
-    expect(after).toBeLessThan(3_000);
+    expect(after).toBeLessThan(3_000 * slowdown());
     expect([3, 130, "SIGINT"]).toContain(code);
   },
 );
 
 test("so does one SIGTERM", async () => {
   const { after } = await run("agent", 60_000, "SIGTERM");
-  expect(after).toBeLessThan(3_000);
+  expect(after).toBeLessThan(3_000 * slowdown());
 });
 
 test("process.exit in a tool is reported with its name, and the exit code is 1", async () => {

@@ -8,6 +8,7 @@ import { randomStream } from "../src/core/random.ts";
 import { flipBits } from "../src/runs/bit-flips.fixture.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readEvaluations, readMetrics, readSummary, readTimings, readTrajectories } from "../src/runs/read.ts";
+import { slowdown } from "./slowdown.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 import { type Kind, trainKind } from "./training-process.ts";
 import { trainLongUpdates } from "./update-process.ts";
@@ -120,7 +121,7 @@ test("one Ctrl-C between the optimiser steps of an update ends the run within th
   const [straight, stopped] = [join(folder, "update-straight"), join(folder, "update-stopped")];
   await trainLongUpdates(straight, false, () => {});
   const { output, took } = await interrupted(stopped, 300);
-  expect(took).toBeLessThan(3_000);
+  expect(took).toBeLessThan(3_000 * slowdown());
   expect(output.trim().split("\n").slice(-2)).toEqual(["update 2", "checkpoint 1"]);
   const phases: string[] = [];
   await trainLongUpdates(stopped, true, (phase) => phases.push(phase));

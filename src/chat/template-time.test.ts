@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
+import { processorMs } from "../../test/slowdown.ts";
 import { ModelError } from "../core/errors.ts";
 import { makeChat } from "./chat.ts";
 import { loadTokenizer } from "./tokenizer-folder.ts";
@@ -15,21 +16,21 @@ const lines = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<
 const chatOf = (chatTemplate: string) => makeChat({ ...office, chatTemplate }, { tools: "none" });
 
 test("a template that does not end is refused in the time of one opening, however often it is rendered", () => {
-  const start = performance.now();
+  const start = processorMs();
   expect(() => chatOf(`${spin}${lines}`)).toThrow(ModelError);
   expect(() => chatOf(`${spin}${lines}`)).toThrow(/no end within 1000 ms/);
   // It is rendered four times at least, twice here.
-  expect(performance.now() - start).toBeLessThan(3 * 2 * times.opening);
+  expect(processorMs() - start).toBeLessThan(3 * 2 * times.opening);
 });
 
 test("the renderings of a conversation have a time together; another conversation has its own", () => {
   const chat = chatOf(`${lines}{% if 'slow' in messages[0].content and messages|length > 2 %}${spin}{% endif %}`);
   const slow = chat.open([{ role: "user", content: "slow" }], []);
   const said = { role: "assistant", content: "a" } as const;
-  const start = performance.now();
+  const start = processorMs();
   for (let i = 0; i < 20; i++)
     expect(() => chat.extend(slow, [], said, [{ role: "user", content: "b" }])).toThrow(/no end within 1000 ms/);
-  expect(performance.now() - start).toBeLessThan(10 * times.conversation);
+  expect(processorMs() - start).toBeLessThan(10 * times.conversation);
   expect(chat.open([{ role: "user", content: "Hello" }], []).text).toContain("Hello");
 });
 
@@ -37,12 +38,12 @@ test("a long conversation of a template that takes its time comes to an end", ()
   const work = "{% for a in range(20000) %}{% endfor %}";
   const chat = chatOf(`${lines}{% if 'slow' in messages[0].content %}${work}{% endif %}`);
   let context = chat.open([{ role: "user", content: "slow" }], []);
-  const start = performance.now();
+  const start = processorMs();
   expect(() => {
     for (let i = 0; i < 10_000; i++)
       context = chat.extend(context, [], { role: "assistant", content: "a" }, [{ role: "user", content: `${i}` }]);
   }).toThrow(/no end within 1000 ms/);
-  expect(performance.now() - start).toBeLessThan(20 * times.conversation);
+  expect(processorMs() - start).toBeLessThan(20 * times.conversation);
 });
 
 test("the page has the numbers of the code", () => {

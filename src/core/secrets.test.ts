@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { processorMs } from "../../test/slowdown.ts";
 import { ConfigError } from "./errors.ts";
 import { findSecret, withoutSecrets } from "./secrets.ts";
 
@@ -15,11 +16,11 @@ test.each([
 
 // 17 ms where each letter is read once; 15 s where each is read as the first of a scheme.
 test("a long word takes no time", () => {
-  const before = performance.now();
+  const before = processorMs();
   expect(new ConfigError("address", 1, { hint: `${"x".repeat(80_000)} http://ana:hunter2@host` }).message).toMatch(
     /x http:\/\/\[key\]@host\.$/,
   );
-  expect(performance.now() - before).toBeLessThan(3000);
+  expect(processorMs() - before).toBeLessThan(3000);
 });
 
 test("an error's message has no secret of an address, whatever put it there", () => {

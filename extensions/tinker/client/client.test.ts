@@ -346,7 +346,7 @@ describe("a connection", () => {
     server.faults.session_heartbeat = [undefined, 410];
     const client = await open(server, { heartbeatMs: 5 });
     const beaten = () => server.arrived.filter((path) => path === "session_heartbeat").length;
-    await vi.waitFor(() => expect(beaten()).toBeGreaterThan(2), { timeout: 5000 });
+    await vi.waitFor(() => expect(beaten()).toBeGreaterThan(2), { timeout: 60_000 });
     expect(await failure(client.createModel({ baseModel: "tiny", rank: 8 }))).toMatchObject({ status: 410 });
     client.close();
     await new Promise((resolve) => setTimeout(resolve, 20));

@@ -502,7 +502,7 @@ test("cancelling gives every leaf, the unfinished ones as cancelled", async () =
   const controller = new AbortController();
   const { environment } = drawer({ wait: () => 60_000 });
   const pending = treeOf(example, { signal: controller.signal }, environment);
-  await vi.waitFor(() => expect(environment).toBeDefined());
+  await vi.waitFor(() => expect(environment).toBeDefined(), 60_000);
   setTimeout(() => controller.abort(), 5);
   expect((await pending).map(({ stopReason }) => stopReason)).toEqual(new Array(4).fill("cancelled"));
 });

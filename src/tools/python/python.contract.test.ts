@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
+import { slowdown } from "../../../test/slowdown.ts";
 import { ConfigError, ToolError } from "../../core/errors.ts";
 import { descendants } from "./descendants.fixture.ts";
 import { createPython, type Python } from "./python.ts";
@@ -169,7 +170,7 @@ describe("a session that is run again", () => {
     const started = performance.now();
     expect((await session.fork().run(swallow)).error).toMatch(/stopped after 1 s/);
     // A second each for the cells and the call, with half a second for the kill. It was 13 times that.
-    expect(performance.now() - started).toBeLessThan(8 * timeoutMs);
+    expect(performance.now() - started).toBeLessThan(8 * timeoutMs * slowdown());
   });
 
   test("cells that take their time when they are run again end the session, not the wait", async () => {
@@ -183,7 +184,7 @@ describe("a session that is run again", () => {
     while (Date.now() / 1000 <= until) await new Promise((resolve) => setTimeout(resolve, 100));
     const started = performance.now();
     expect((await fork.run("x")).error).toMatch(/^Error: this call was not run.*variables are gone/);
-    expect(performance.now() - started).toBeLessThan(8 * timeoutMs);
+    expect(performance.now() - started).toBeLessThan(8 * timeoutMs * slowdown());
     expect((await fork.run("x")).error).toMatch(/NameError/);
   });
 });
