@@ -1,13 +1,6 @@
 import "../extensions/install.ts";
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { invoke } from "./command-line.ts";
-
-const folder = mkdtempSync(join(tmpdir(), "retrograde-demo-"));
-const model = join(folder, "model");
-const demo = (...flags: string[]) => invoke("demo", "smollm2", "--model", model, "--threads", "1", "--no-dashboard", ...flags);
 
 test("a demonstration that does not exist is refused by name, before anything is fetched", async () => {
   for (const [wrong, named] of [
