@@ -109,25 +109,6 @@ const shape = (names: readonly (keyof typeof settingsSchema.shape)[]) =>
 const own = (reward?: z.ZodObject) =>
   z.object(Object.fromEntries(Object.entries(reward?.shape ?? {}).filter(([name]) => !/^(?:kind|name|weight)$/.test(name))));
 
-/** One row an algorithm: its page has the meanings. Settings that all compositions share with one default come first. */
-function algorithmTable(): string {
-  const all = [...kindsOf(settingsSchema.shape.algorithm)].map(([kind, schema]) => {
-    const settings = settingsOf(schema).map(
-      ({ path, fallback }) => `\`${path}\`${fallback === undefined ? "" : ` ${shown(fallback)}`}`,
-    );
-    return { kind, settings };
-  });
-  const composed = all.filter(({ kind }) => !kind.startsWith("seeupo") && kind !== "sft");
-  const shared = composed[0].settings.filter((setting) => composed.every(({ settings }) => settings.includes(setting)));
-  const base = all.find(({ kind }) => kind === "seeupo")?.settings ?? [];
-  const rows = all.map(({ kind, settings }) => {
-    const known = kind.startsWith("seeupo-") ? base : composed.some((each) => each.kind === kind) ? shared : [];
-    const page = kind.startsWith("seeupo") ? "seeupo" : kind;
-    return [`[\`${kind}\`](algorithms/${page}.md)`, settings.filter((setting) => !known.includes(setting)).join(", ")];
-  });
-  return table(["algorithm", "settings with their defaults"], [["all but `seeupo…` and `sft`", shared.join(", ")], ...rows]);
-}
-
 function command(of: Command, common: ReadonlySet<string>): string[] {
   const options = of.options.filter(({ flags, description }) => description !== "" && !common.has(flags));
   const usage = [pathOf(of), ...of.registeredArguments.map((each) => (each.required ? `<${each.name()}>` : `[${each.name()}]`))];
@@ -165,7 +146,6 @@ function generated(name: string): string {
   if (group === "engine") return settingsTable(kindsOf(settingsSchema.shape.engine).get(key) ?? z.never(), "engine.");
   if (group === "environment") return settingsTable(environmentSchemas().get(key) ?? z.never());
   if (group === "reward") return settingsTable(own(kindsOf(rewardConfigSchema).get(key)));
-  if (group === "algorithms") return algorithmTable();
   if (group === "commands") return commandTables().commands;
   if (group === "options") return commandTables().options;
   throw new Error(`no table of the name "${name}"`);
@@ -184,7 +164,6 @@ export const required = [
   "run",
   ...grouped.map((name) => `settings ${name}`),
   ...[...kindsOf(rewardConfigSchema)].filter(([, { shape }]) => Object.keys(shape).length > 3).map(([kind]) => `reward ${kind}`),
-  "algorithms",
   "commands",
   "options",
 ];

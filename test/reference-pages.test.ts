@@ -12,7 +12,7 @@ test.each(pages.map((page) => [basename(page), page]))(
   },
 );
 
-test("the pages have a table for every group of settings, every reward, the algorithms and the commands", () => {
+test("the pages have a table for every group of settings, every reward and the commands", () => {
   const text = pages.map((page) => readFileSync(page, "utf8")).join("");
   expect(required.filter((name) => !text.includes(`<!-- generated: ${name} -->`))).toEqual([]);
 });

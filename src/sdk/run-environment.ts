@@ -13,7 +13,7 @@ import type { UserConfig } from "../training/config/user-config.ts";
 import { isEvaluation, isOwnEvaluation, readAsked } from "../training/evaluation/folder.ts";
 import { requireTrusted } from "./trust.ts";
 
-/** The name that is an environment where a run learned from conversations alone. Its model goes into any. */
+/** Recorded as the environment of a run that learned from conversations alone. Its model may be used in any. */
 export const conversationsAlone = "conversations";
 
 /**

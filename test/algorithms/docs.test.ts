@@ -43,6 +43,42 @@ test.each(algorithms)("the page of $kind has every setting and no other, but for
   expect(documented.toSorted()).toEqual(own.toSorted());
 });
 
+/** The default at a path of a schema, as pages write it: "none" where there is none. */
+function defaultOf(schema: z.core.$ZodType, path: readonly string[], given?: unknown): string {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return defaultOf(schema.def.innerType, path, given ?? schema.def.defaultValue);
+  if (schema instanceof z.ZodOptional) return defaultOf(schema.def.innerType, path, given);
+  const [key, ...rest] = path;
+  if (key !== undefined && schema instanceof z.ZodObject)
+    return defaultOf(schema.shape[key], rest, (given as Record<string, unknown> | undefined)?.[key]);
+  if (schema instanceof z.ZodObject && "low" in schema.shape && given !== "off")
+    return written({ low: Number(defaultOf(schema, ["low"], given)), high: Number(defaultOf(schema, ["high"], given)) });
+  return written(given);
+}
+
+function written(value: unknown): string {
+  if (value === undefined) return "none";
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return `{ ${Object.entries(value)
+    .map(([key, each]) => `${key}: ${JSON.stringify(each)}`)
+    .join(", ")} }`;
+}
+
+test.each(algorithmConfigSchema.options.map((option) => [option.shape.kind.value, option] as const))(
+  "the page of %s has the default of every setting",
+  (kind, option) => {
+    const rows = `${sectionOf(pageNameOf(kind), "Settings")}\n${sectionOf("README", "Shared settings")}`;
+    for (const name of settingsOf(option)) {
+      const cell = rows
+        .split("\n")
+        .find((row) => row.startsWith(`| \`${name}\` |`))
+        ?.split("|")[2]
+        .trim();
+      expect(cell || "none", name).toContain(defaultOf(option, name.split(".")));
+    }
+  },
+);
+
 test("settings that all share are on the index, and no other", () => {
   const common = algorithms.filter(({ kind }) => pageNameOf(kind) !== "seeupo" && kind !== "sft").map(({ settings }) => settings);
   expect(shared).toEqual(
