@@ -163,6 +163,7 @@ export function withReference(markdown: string): string {
 export const required = [
   "run",
   ...grouped.map((name) => `settings ${name}`),
+  ...[...kindsOf(settingsSchema.shape.engine).keys()].map((kind) => `engine ${kind}`),
   ...[...kindsOf(rewardConfigSchema)].filter(([, { shape }]) => Object.keys(shape).length > 3).map(([kind]) => `reward ${kind}`),
   "commands",
   "options",

@@ -6,49 +6,58 @@ const precision = z.enum(["float32", "int8"]);
 
 /** LoRA (arXiv:2106.09685). Defaults: rank 32, Tinker's training clients; alpha 32 and all linear modules, "LoRA Without Regret" (2025). */
 const lora = z.strictObject({
-  rank: z.int().min(1).default(32),
-  alpha: z.number().positive().default(32),
-  targets: z.union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)]).default("all-linear"),
-  /** How many layers have an adapter, counted from the last: fewer need less time and memory. Default: all. */
-  layers: z.int().min(1).optional(),
-  /** A folder in PEFT format: the adapter to continue training. Default: a new adapter. */
-  from: acts.reads(z.string().min(1)).optional(),
-  /**
-   * The precision that the matrices of the frozen layers are held in. 8 bits take a quarter of the memory, 4 a sixth, and the sampler
-   * then computes with them too.
-   */
-  base: z.enum(["float32", "int8", "int4"]).default("float32"),
+  rank: z.int().min(1).default(32).describe("r: rows of A and columns of B"),
+  alpha: z.number().positive().default(32).describe("B·A counts alpha/rank times"),
+  targets: z
+    .union([z.literal("all-linear"), z.array(z.string().min(1)).min(1)])
+    .default("all-linear")
+    .describe(
+      "modules with an adapter: `all-linear`, or a list of `q_proj`, `k_proj`, `v_proj`, `o_proj`, `gate_proj`, `up_proj`, `down_proj`",
+    ),
+  layers: z.int().min(1).optional().describe("layers with an adapter, counted from the last; all if omitted"),
+  from: acts
+    .reads(z.string().min(1))
+    .optional()
+    .describe("a PEFT folder: the adapter to continue, with the same rank, alpha, targets and layers"),
+  base: z
+    .enum(["float32", "int8", "int4"])
+    .default("float32")
+    .describe(
+      "precision of the frozen matrices: `float32`, `int8` (a quarter of the memory) or `int4` (a sixth) ([lora.md](lora.md#a-base-in-8-or-4-bits))",
+    ),
 });
 
 /** ONNX Runtime on this machine. */
 export const localSettings = z.strictObject({
-  /**
-   * The device that computes: the processor, the GPU through WebGPU or CUDA, or
-   * the fastest of the first three that works.
-   */
-  device: z.enum(["cpu", "webgpu", "cuda", "auto"]).default("cpu"),
-  /** CPU threads. */
-  threads: z.int().min(1).max(1024).default(2),
-  /**
-   * The number of workers that make passes of training side by side, each with a thread of its own and its own copy of the weights. With as many
-   * workers results are the same to the byte. Default 1.
-   */
-  workers: z.int().min(1).max(64).optional(),
-  /** GiB that the engine may take. It plans what it holds from that, and from what is free. Default: what is free. */
-  memory: z.number().positive().optional(),
-  /** Longest sequence in tokens, context and action together. Default: the model's own. */
-  maxLength: z.int().min(2).optional(),
+  device: z
+    .enum(["cpu", "webgpu", "cuda", "auto"])
+    .default("cpu")
+    .describe("`cpu`, `webgpu` (any GPU, without CUDA), `cuda`, or `auto`, the fastest of the three ([gpu.md](gpu.md))"),
+  threads: z.int().min(1).max(1024).default(2).describe("CPU threads"),
+  workers: z
+    .int()
+    .min(1)
+    .max(64)
+    .optional()
+    .describe(
+      "training passes side by side, each with a thread and a copy of the weights ([engine.md](engine.md#workers)). Default 1",
+    ),
+  memory: z
+    .number()
+    .positive()
+    .optional()
+    .describe("GiB that the engine plans with ([engine.md](engine.md#memory-that-is-planned)); what is free if omitted"),
+  maxLength: z.int().min(2).optional().describe("tokens of the longest sequence; the model's own limit if omitted"),
   /** Trains an adapter instead of the model. Default: the model itself. */
   lora: lora.optional(),
   sampling: z
     .strictObject({
-      /**
-       * The precision that the sampler's products compute with. In 8 bits its log-probs differ from the trainer's, which a
-       * correction accounts for.
-       */
-      weights: precision.default("float32"),
-      /** GiB of keys and values that are kept of rollouts which wait for their next turn. What does not fit is computed again. */
-      cacheGib: z.number().min(0).default(0.5),
+      weights: precision
+        .default("float32")
+        .describe(
+          "the sampler's precision: `float32`, or `int8` ([engine.md](engine.md#sampling-in-8-bits)); `int8` where the base is rounded",
+        ),
+      cacheGib: z.number().min(0).default(0.5).describe("GiB of keys and values kept for rollouts that wait for their next turn"),
     })
     .optional(),
 });
