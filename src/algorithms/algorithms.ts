@@ -3,6 +3,7 @@ import type { Capability, Policy } from "../core/policy.ts";
 import type { Random } from "../core/random.ts";
 import { parseSettings } from "../core/settings.ts";
 import type { Group } from "../core/trajectory.ts";
+import type { RunFacts, Unmet } from "./advantages/advantage.ts";
 import { advantageKindOf } from "./advantages/kinds.ts";
 import type { UpdateMetrics } from "./glossary.ts";
 import { arpo, arpoComposition } from "./policy-gradient/arpo.ts";
@@ -55,6 +56,8 @@ export interface Facts {
   readonly ignoresGroupsOfOne: boolean;
   /** True if turns that branches of a rollout share are trained once, so that they have no one trajectory. */
   readonly trainsSharedTurnsOnce: boolean;
+  /** The first need of a part that a run does not meet; undefined where all are met. The path of its setting is within `algorithm`. */
+  readonly unmet: (run: RunFacts) => Unmet | undefined;
 }
 
 interface Algorithm<Config extends AlgorithmConfig = AlgorithmConfig> {
@@ -79,6 +82,7 @@ const seeupoForm: Algorithm<SeeupoConfig> = {
     comparesWithinGroups: true,
     ignoresGroupsOfOne: singletonGroups === "zero",
     trainsSharedTurnsOnce: false,
+    unmet: () => undefined,
   }),
   update: async (...args) => (await seeupoUpdate(...args)).metrics,
 };
@@ -100,6 +104,10 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
         comparesWithinGroups,
         ignoresGroupsOfOne: comparesWithinGroups && !("singletonGroups" in advantage && advantage.singletonGroups === "raw"),
         trainsSharedTurnsOnce: kind.trainsSharedTurnsOnce === true,
+        unmet: (run) => {
+          const unmet = kind.unmet?.(advantage, run);
+          return unmet && { ...unmet, setting: `advantage.${unmet.setting}` };
+        },
       };
     },
     update: (policy, groups, config, random, correction) =>
@@ -116,6 +124,7 @@ const supervised: Algorithm = {
     comparesWithinGroups: false,
     ignoresGroupsOfOne: false,
     trainsSharedTurnsOnce: false,
+    unmet: () => undefined,
   }),
   update: (policy, groups) =>
     sftUpdate(

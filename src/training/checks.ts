@@ -1,6 +1,8 @@
 import { factsOf, miniBatchesOf } from "../algorithms/algorithms.ts";
+import { ConfigError } from "../core/errors.ts";
 import type { Check } from "../core/settings.ts";
 import type { Environment } from "../environments/environment.ts";
+import { environmentName, rewardName } from "../rewards/config.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import { requireCapabilities } from "./config/capabilities.ts";
 import { maxEpisodesOfStep, type TrainingConfig } from "./config/settings.ts";
@@ -57,6 +59,16 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
     expected: '"token" or "turn" here: turns that branches share are trained once, so they have no one trajectory',
   },
 ];
+
+/** @throws ConfigError for the first need of a part of the algorithm that the run does not meet */
+export function requireParts({ algorithm, rewards, rollout }: TrainingConfig): void {
+  const unmet = factsOf(algorithm).unmet({
+    rewards: rewards === undefined ? [] : [...new Set([environmentName, ...rewards.map(rewardName)])],
+    branching: rollout.branching !== "off",
+    klInReward: "klIn" in algorithm && algorithm.klCoef > 0 && algorithm.klIn === "reward",
+  });
+  if (unmet !== undefined) throw new ConfigError(`algorithm.${unmet.setting}`, unmet.value, { expected: unmet.expected });
+}
 
 /** Checks a configuration against its environment, which is not open yet. @throws ConfigError for the first condition that does not hold */
 export async function checkEnvironment(config: TrainingConfig, environment: Environment): Promise<void> {

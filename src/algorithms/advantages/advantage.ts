@@ -48,8 +48,32 @@ export interface AdvantageKind<
   readonly capabilities?: readonly Capability[];
   /** The metrics that it alone reports. Default none. */
   readonly metrics?: Glossary<Measured>;
+  /** Returns the first need that a run does not meet, before anything is sampled. Default: there is none. */
+  unmet?(config: SettingsOf<Shape>, run: RunFacts): Unmet | undefined;
   estimate(evidence: Evidence, config: SettingsOf<Shape>): Estimate | Promise<Estimate>;
 }
+
+/** The parts of a run that an advantage may need. */
+export interface RunFacts {
+  /** Names of the rewards that trajectories record, "environment" among them. Empty where `rewards` is. */
+  readonly rewards: readonly string[];
+  readonly branching: boolean;
+  readonly klInReward: boolean;
+}
+
+/** A need that a run does not meet. */
+export interface Unmet {
+  /** The path of the setting that has it, within the kind's own settings. */
+  readonly setting: string;
+  readonly value: unknown;
+  readonly expected: string | readonly string[];
+}
+
+/** For advantages that compare the branches of a rollout. */
+export const needsBranches = (_: unknown, { branching }: RunFacts): Unmet | undefined =>
+  branching
+    ? undefined
+    : { setting: "kind", value: "off", expected: "rollout.branching with settings: it compares the branches of a rollout" };
 
 export function defineAdvantage<const Name extends string, Shape extends z.core.$ZodShape, const Measured extends string = never>(
   kind: AdvantageKind<Name, Shape, Measured>,

@@ -1,17 +1,22 @@
 import type { z } from "zod";
 import { choiceOf, kindIn } from "../../core/kinds.ts";
 import type { AdvantageKind } from "./advantage.ts";
+import { aepoKind } from "./aepo.ts";
 import { sharedMeanKind } from "./attribution.ts";
 import { bestOfGroupKind } from "./best-of-group.ts";
+import { carlKind } from "./carl.ts";
 import { gaeKind } from "./gae.ts";
+import { gdpoKind } from "./gdpo.ts";
 import { gigpoKind } from "./gigpo.ts";
 import { gpgKind } from "./gpg.ts";
 import { groupRelativeKind } from "./group-relative.ts";
 import { leaveOneOutKind } from "./leave-one-out.ts";
 import { lengthWeightedKind } from "./length-weighted.ts";
+import { maxrlKind } from "./maxrl.ts";
 import { normalisedGroupRelativeKind } from "./normalised-group-relative.ts";
 import { normalisedReturnsKind } from "./normalised-returns.ts";
 import { treeKind } from "./tree.ts";
+import { treeGrpoKind } from "./tree-grpo.ts";
 
 /** The advantages. A new one is a file and a line here. */
 export const advantageKinds = [
@@ -26,6 +31,11 @@ export const advantageKinds = [
   lengthWeightedKind,
   bestOfGroupKind,
   gpgKind,
+  maxrlKind,
+  gdpoKind,
+  treeGrpoKind,
+  carlKind,
+  aepoKind,
 ] as const;
 
 /** Any advantage, named by its kind. */

@@ -32,7 +32,7 @@ export function ownTurns({ turns, branch }: Trajectory): Trajectory["turns"] {
 }
 
 /** Trajectories forked from one path at one turn. */
-interface Fork {
+export interface Fork {
   readonly turn: number;
   readonly children: readonly Trajectory[];
 }
@@ -80,7 +80,7 @@ function aboveMean(values: readonly number[]): number[] {
  * By the path that was forked, where and into what, first turn first. A fork at or before the turn at which the forked trajectory itself
  * began belongs to that one's own origin. A fork at turn 0 shares nothing: it is a rollout from the root.
  */
-function forksOf(group: Group): { roots: Trajectory[]; forks: Map<TrajectoryId, Fork[]> } {
+export function forksOf(group: Group): { roots: Trajectory[]; forks: Map<TrajectoryId, Fork[]> } {
   const byId = new Map(group.trajectories.map((trajectory) => [trajectory.id, trajectory]));
   const roots: Trajectory[] = [];
   const children = new Map<TrajectoryId, Map<number, Trajectory[]>>();

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { choiceOf, kindIn } from "../../core/kinds.ts";
+import { aepoUpdateKind } from "./aepo.ts";
 import { cispoKind } from "./cispo.ts";
 import { clipCovKind, klCovKind } from "./covariance.ts";
 import { dppoKind } from "./dppo.ts";
@@ -21,6 +22,7 @@ export const updateKinds = [
   droKind,
   clipCovKind,
   klCovKind,
+  aepoUpdateKind,
 ] as const;
 
 /** Any update rule, named by its kind. */

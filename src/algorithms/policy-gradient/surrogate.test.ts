@@ -38,6 +38,7 @@ describe.each(named)("%s", (_, config) => {
     fc.assert(
       fc.property(tokenwiseBatches, (batch) => {
         if (config.kind === "ppu" && config.level !== "token") return;
+        if (config.kind === "aepo-clip") return; // keeps a gradient where its value is constant: aepo.test.ts
         if (!linear(config)) return expectCentralDifferences((logprobs) => of(config)({ ...batch, logprobs }), batch.logprobs);
         const { loss, weights } = of(config)(batch);
         expectClose(loss, -dot(weights, batch.logprobs));
@@ -47,7 +48,7 @@ describe.each(named)("%s", (_, config) => {
   });
 
   test("at ratio 1 has the gradient of REINFORCE", () => {
-    if (!updateKindOf(config).weighsByLogprob !== true) return;
+    if (updateKindOf(config).weighsByLogprob === true) return;
     fc.assert(
       fc.property(tokenwiseBatches, (batch) => {
         const { weights } = of(config)({ ...batch, oldLogprobs: batch.logprobs });

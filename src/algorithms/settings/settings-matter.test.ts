@@ -11,7 +11,16 @@ import type { Composition } from "./parts.ts";
 import { custom } from "./presets.ts";
 
 /** Two groups and a group of one, turns of unequal number and length, all returns different, states that several turns stand in. */
-const groups = [...shortGroups, groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }])];
+const played = [...shortGroups, groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }])];
+/** The same with scores of two rewards, and entropies that differ. */
+const groups = played.map((group) => ({
+  ...group,
+  trajectories: group.trajectories.map((trajectory, i) => ({
+    ...trajectory,
+    scores: { "reward:a": i, "reward:b": -(i ** 2) },
+    turns: trajectory.turns.map((each) => ({ ...each, entropies: each.action.map((_, t) => 1 + i + t) })),
+  })),
+}));
 
 const plain = { kind: "custom", advantage: { kind: "group-relative" }, update: { kind: "ppu" } };
 const perTurn = { ...plain, advantage: { kind: "gigpo" } };
@@ -57,6 +66,10 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
   ["length-weighted", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "length-weighted" } }],
   ["best-of-group", "std", "group", "none", { ...plain, advantage: { kind: "best-of-group" } }],
   ["gpg", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "gpg" } }],
+  ["gdpo", "weights", { a: 1 }, { a: 1, b: 1 }, { ...plain, advantage: { kind: "gdpo" } }],
+  ["tree-grpo", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "tree-grpo" } }],
+  ["aepo", "entropyWeight", 0, 0.5, { ...plain, advantage: { kind: "aepo" } }],
+  ["aepo", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "aepo", entropyWeight: 0.5 } }],
   ["reinforce", "level", "token", "sequence", { ...perTurn, update: { kind: "reinforce" } }],
   ["ppu", "level", "token", "turn", by("ppu")],
   ["ppu", "level", "turn", "sequence", by("ppu")],
@@ -79,6 +92,8 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
   ["clip-cov", "share", 1, 0.1, by("clip-cov", { covLow: 0, covHigh: 100 })],
   ["clip-cov", "covLow", 0, 1, by("clip-cov", { share: 1, covHigh: 100 })],
   ["clip-cov", "covHigh", 0.5, 100, by("clip-cov", { share: 1, covLow: 0 })],
+  ["aepo-clip", "clip.low", 0.2, 0.01, by("aepo-clip")],
+  ["aepo-clip", "clip.high", 0.2, 0.01, by("aepo-clip")],
   ["kl-cov", "share", 0.1, 0.9, by("kl-cov")],
   ["kl-cov", "coefficient", 1, 5, by("kl-cov", { share: 0.5 })],
 ];

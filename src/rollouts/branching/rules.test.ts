@@ -49,3 +49,12 @@ test("half of the leaves begin at the root, unless something else is said", () =
   expect([1, 2, 5, 16].map((groupSize) => firstRolloutsOf(branchingSchema.parse({}), groupSize))).toEqual([1, 1, 3, 8]);
   expect(firstRolloutsOf(branchingSchema.parse({ firstRollouts: 3 }), 16)).toBe(3);
 });
+
+test("AEPO's rule: (α + γ·ΔH)(1 − penalty·l) > τ, by hand", () => {
+  const aepo = { kind: "aepo", alpha: 0.5, gamma: 0.2, penalty: 0.25, threshold: 0.5 } as const;
+  const after = (consecutive: number) => branches(aepo, { rise: 1, consecutive }, drawing(0));
+  // 0.7, then 0.7 · ¾ = 0.525, then 0.7 · ½ = 0.35; never less than 0.
+  expect([0, 1, 2, 9].map(after)).toEqual([true, true, false, false]);
+  expect(branches({ ...aepo, penalty: 0 }, { rise: 1, consecutive: 9 }, drawing(0))).toBe(true);
+  expect(branches({ ...aepo, threshold: -0.1 }, { rise: 1, consecutive: 9 }, drawing(0))).toBe(true);
+});

@@ -111,7 +111,7 @@ test.each([
   [{ branching: { beam: 1 } }, "rollout.branching.beam is 1; expected at least 2"],
   [{ branching: { beem: 2 } }, 'rollout.branching.beem is 2; expected no setting of this name. Did you mean "beam"?'],
   [{ branching: "of" }, 'rollout.branching is "of"; expected "off", or an object. Did you mean "off"?'],
-  [{ branching: { rule: { kind: "papr" } } }, 'rollout.branching.rule.kind is "papr"; expected "reference" or "paper"'],
+  [{ branching: { rule: { kind: "papr" } } }, 'rollout.branching.rule.kind is "papr"; expected "reference", "paper"'],
   [{ branching: { rule: { kind: "paper", tau: 1 } } }, "rollout.branching.rule.tau is 1; expected no setting of this name"],
 ])("a tree that cannot be is named: %j", (rollout, message) => {
   expect(() => resolveConfig({ rollout: rollout as never })).toThrow(message);

@@ -7,7 +7,7 @@ import { defaultEngine, engineKind, findEngine } from "../../engines/registry.ts
 import type { Environment } from "../../environments/environment.ts";
 import { refuseKeys } from "../../rewards/config.ts";
 import type { Reward } from "../../rewards/reward.ts";
-import { configurationChecks } from "../checks.ts";
+import { configurationChecks, requireParts } from "../checks.ts";
 import { chosenByEnvironment, defaultEnvironment } from "./defaults.ts";
 import { settingsSchema, type TrainingConfig } from "./settings.ts";
 import type { UserConfig } from "./user-config.ts";
@@ -44,6 +44,7 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
   );
   requireAll(configurationChecks, config);
   engineKind(config.engine).check?.(config.engine);
+  requireParts(config);
   return config;
 }
 

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { needsBranches } from "../../src/algorithms/advantages/advantage.ts";
+import { advantageKindOf, advantageKinds, anyAdvantage } from "../../src/algorithms/advantages/kinds.ts";
+import type { Metric } from "../../src/algorithms/metrics.ts";
+import { anyUpdate, updateKindOf } from "../../src/algorithms/objectives/kinds.ts";
+import { anyBranchRule, branchRuleOf } from "../../src/rollouts/branching/rules.ts";
+
+/** Returns the tables of kinds in Markdown, by the name of the section of docs/algorithms/custom.md that has them. */
+export function kindTables(): Readonly<Record<string, string>> {
+  return {
+    advantages: tableOf(["advantage.kind", "credit", "compared within", "needs"], anyAdvantage, (kind) => {
+      const { formula, comparedWithin, capabilities = [], readsTurnRewards, unmet, source } = advantageKindOf({ kind } as never);
+      const needs = [...capabilities, ...(unmet === needsBranches ? ["branches"] : unmet === undefined ? [] : ["`rewards`"])];
+      return [
+        formula,
+        comparedWithin,
+        [...needs, ...(readsTurnRewards === true ? ["reads rewards of turns"] : [])].join(", "),
+        source,
+      ];
+    }),
+    metrics: [
+      "| metric | meaning |",
+      "|---|---|",
+      ...advantageKinds.flatMap(({ metrics }) =>
+        Object.entries<Metric>(metrics ?? {}).map(([name, { meaning }]) => `| \`${name}\` | ${meaning} |`),
+      ),
+    ].join("\n"),
+    "update rules": tableOf(["update.kind", "loss of a token"], anyUpdate, (kind) => {
+      const { formula, source } = updateKindOf({ kind } as never);
+      return [formula, source];
+    }),
+    "branching rules": tableOf(["rollout.branching.rule.kind", "a path branches"], anyBranchRule, (kind) => {
+      const { formula, source } = branchRuleOf({ kind } as never);
+      return [formula, source];
+    }),
+  };
+}
+
+/** The text between a section's markers. */
+export function tableIn(page: string, name: string): string | undefined {
+  return page.split(`<!-- ${name} -->\n`)[1]?.split("\n<!-- end -->")[0];
+}
+
+function tableOf(
+  columns: readonly [string, ...string[]],
+  schema: { readonly options: readonly z.ZodObject[] },
+  cellsOf: (kind: string) => readonly string[],
+): string {
+  const [name, ...others] = columns;
+  const head = `| \`${name}\` | ${[...others, "source", "settings (default)"].join(" | ")} |`;
+  const rows = schema.options.map((option) => {
+    const kind = String((option.shape.kind as z.ZodLiteral).value);
+    return `| \`${kind}\` | ${[...cellsOf(kind), settingsOf(option).join(", ")].join(" | ")} |`;
+  });
+  return [head, head.replace(/[^|]+/g, "---"), ...rows].join("\n");
+}
+
+function settingsOf(schema: z.core.$ZodType, path = "", fallback?: unknown): string[] {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return settingsOf(schema.def.innerType, path, schema.def.defaultValue);
+  if (schema instanceof z.ZodOptional) return settingsOf(schema.def.innerType, path, "none");
+  if (schema instanceof z.ZodLiteral) return [];
+  if (!(schema instanceof z.ZodObject)) return [`\`${path}\` (${fallback === undefined ? "required" : String(fallback)})`];
+  return Object.entries(schema.shape).flatMap(([key, inner]) => settingsOf(inner, path === "" ? key : `${path}.${key}`));
+}
