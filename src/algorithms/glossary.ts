@@ -1,16 +1,19 @@
-import type { AdvantageKind } from "./advantages/advantage.ts";
 import { advantageKinds } from "./advantages/kinds.ts";
-import { type Metric, type MetricValues, sharedMetrics } from "./metrics.ts";
+import { type Glossary, type Metric, type MetricValues, sharedMetrics } from "./metrics.ts";
 import { seeupoMetrics } from "./seeupo/metrics.ts";
+import { termKinds } from "./terms/kinds.ts";
 
-type MeasuredBy<Row> = Row extends AdvantageKind<infer _Name, infer _Shape, infer Measured> ? Measured : never;
-export type UpdateMetric = keyof typeof sharedMetrics | keyof typeof seeupoMetrics | MeasuredBy<(typeof advantageKinds)[number]>;
+type MeasuredBy<Row> = Row extends { readonly metrics?: Glossary<infer Measured> } ? Measured : never;
+export type UpdateMetric =
+  | keyof typeof sharedMetrics
+  | keyof typeof seeupoMetrics
+  | MeasuredBy<(typeof advantageKinds)[number] | (typeof termKinds)[number]>;
 export type UpdateMetrics = { readonly [Name in UpdateMetric]?: number };
 
 /** The glossary of what an update reports, by name. */
 export const updateMetrics: Readonly<Record<UpdateMetric, Metric>> = {
   ...sharedMetrics,
-  ...Object.assign({}, ...advantageKinds.map(({ metrics }) => metrics)),
+  ...Object.assign({}, ...[...advantageKinds, ...termKinds].map(({ metrics }) => metrics)),
   ...seeupoMetrics,
 };
 

@@ -3,6 +3,7 @@ import { needsBranches } from "../../src/algorithms/advantages/advantage.ts";
 import { advantageKindOf, advantageKinds, anyAdvantage } from "../../src/algorithms/advantages/kinds.ts";
 import type { Metric } from "../../src/algorithms/metrics.ts";
 import { anyUpdate, updateKindOf } from "../../src/algorithms/objectives/kinds.ts";
+import { anyTerm, termKindOf, termKinds } from "../../src/algorithms/terms/kinds.ts";
 import { anyBranchRule, branchRuleOf } from "../../src/rollouts/branching/rules.ts";
 
 /** Returns the tables of kinds in Markdown, by the name of the section of docs/algorithms/custom.md that has them. */
@@ -18,10 +19,14 @@ export function kindTables(): Readonly<Record<string, string>> {
         source,
       ];
     }),
+    terms: tableOf(["term.kind", "loss"], anyTerm, (kind) => {
+      const { formula, source } = termKindOf({ kind } as never);
+      return [formula, source];
+    }),
     metrics: [
       "| metric | meaning |",
       "|---|---|",
-      ...advantageKinds.flatMap(({ metrics }) =>
+      ...[...advantageKinds, ...termKinds].flatMap(({ metrics }) =>
         Object.entries<Metric>(metrics ?? {}).map(([name, { meaning }]) => `| \`${name}\` | ${meaning} |`),
       ),
     ].join("\n"),

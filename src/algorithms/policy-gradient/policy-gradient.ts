@@ -15,6 +15,7 @@ import { type Correction, importanceOf, weighted } from "../step/correction.ts";
 import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "../step/episodes.ts";
 import { fixedLogprobs, fixedRows, minimise } from "../step/minimise.ts";
 import { punishOverlong } from "../step/overlong.ts";
+import { termKindOf } from "../terms/kinds.ts";
 
 /**
  * One update of any policy-gradient algorithm: an advantage, an update rule and a KL penalty, as a preset composes them.
@@ -22,6 +23,7 @@ import { punishOverlong } from "../step/overlong.ts";
  *   A = advantage(returns)                                                  per token, fixed for the whole update
  *   for each epoch, for each mini-batch of groups:
  *       one step down  Σ_t c_t [ w_t·ℓ(π_θ/π_old, A)_t + β·KL_t − entropyCoef·H_t ]      c: aggregation, over whole trajectories
+ *       and the loss of a term on rows of its own, if there is one
  *       then what the advantage has to follow: one step of its critic down the value loss
  *
  * With one epoch and one mini-batch π_old is the policy itself: the ratio is 1, and log π_old needs no pass. What cannot move the
@@ -47,7 +49,7 @@ export async function policyGradientUpdate(
   for (let epoch = 0; epoch < composition.epochs; epoch++)
     for (const batch of miniBatches(fixed.episodes, groups, composition.miniBatches, random)) {
       const rows = movingRows(batch, composition, fixed.moves);
-      if (rows.turns.length > 0) tally.record(await policyStep(policy, rows, fixed, composition, random));
+      if (rows.turns.length + rows.added.length > 0) tally.record(await policyStep(policy, rows, fixed, composition, random));
       if (fixed.afterStep !== undefined) tally.record(await fixed.afterStep(batch, composition.aggregation));
     }
   return tally.result();
@@ -101,8 +103,8 @@ async function policyStep(
   composition: Composition,
   random: Random,
 ): Promise<MetricValues> {
-  const { update, klCoef, entropyCoef } = composition;
-  const loss = (logprobs: Logprobs): LossAndWeights => {
+  const { update, klCoef, entropyCoef, term } = composition;
+  const ofTurns = (logprobs: Logprobs): LossAndWeights => {
     const old = oldLogprobs?.(rows.turns) ?? logprobs;
     const batch = { logprobs, oldLogprobs: old, advantages: advantages(rows.turns) };
     const uncorrected = surrogateLoss(rows, composition, batch, random);
@@ -111,12 +113,18 @@ async function policyStep(
     const toReference = { logprobs, refLogprobs: refLogprobs(rows.turns), tokenScales: rows.scales };
     return plus(pulled, klPenalty(toReference, { ...klOptions(composition), coefficient: klCoef }));
   };
-  const entropies = rows.scales.map((scale) => entropyCoef * scale);
+  const samples = [...rows.turns, ...rows.added];
+  const loss = (logprobs: Logprobs): LossAndWeights => {
+    const own = ofTurns(logprobs.slice(0, rows.turns.length));
+    if (term === undefined) return own;
+    return beside(own, termKindOf(term).loss(logprobs.slice(rows.turns.length), term));
+  };
+  const entropies = [...rows.scales.map((scale) => entropyCoef * scale), ...rows.added.map(() => 0)];
   const known = isOneStep(composition) && !isKlInLoss(composition) && updateKindOf(update).weighsByLogprob !== true;
-  const { metrics } = await minimise(policy, rows.turns, loss, {
+  const { metrics } = await minimise(policy, samples, loss, {
     // The rule's own derivative at ratio 1, which it takes at any log-probs.
-    knownWeights: known ? loss(rows.turns.map(({ action }) => action.map(() => 0))).weights : undefined,
-    entropyWeights: entropyCoef > 0 ? spread(rows.turns, entropies) : undefined,
+    knownWeights: known ? loss(samples.map(({ action }) => action.map(() => 0))).weights : undefined,
+    entropyWeights: entropyCoef > 0 ? spread(samples, entropies) : undefined,
     reasons: () => reasonsOf(rows.turns, advantages(rows.turns)),
   });
   return metrics;
@@ -187,10 +195,16 @@ interface Rows {
   /** The scale of a token in the loss: one number per turn, and one per trajectory. */
   readonly scales: readonly number[];
   readonly episodeScales: readonly number[];
+  /** The rows of a term of its own. */
+  readonly added: readonly ActionInContext[];
 }
 
 /** Those turns of a mini-batch that have a gradient. What a token counts was settled by all of them. */
-function movingRows(batch: readonly Episode[], { aggregation }: Composition, moves: (turn: ActionInContext) => boolean): Rows {
+function movingRows(
+  batch: readonly Episode[],
+  { aggregation, term }: Composition,
+  moves: (turn: ActionInContext) => boolean,
+): Rows {
   const scales = episodeScales(batch, aggregation);
   const kept = batch
     .map(({ trajectory, turns }, e) => ({ trajectory, turns: turns.filter(moves), scale: scales[e] }))
@@ -200,6 +214,7 @@ function movingRows(batch: readonly Episode[], { aggregation }: Composition, mov
     turns: turnsOf(kept),
     scales: kept.flatMap(({ turns, scale }) => turns.map(() => scale)),
     episodeScales: kept.map(({ scale }) => scale),
+    added: term === undefined ? [] : termKindOf(term).rows(batch, term),
   };
 }
 
@@ -226,6 +241,11 @@ function surrogateLoss(
   };
   const result = kind.loss(whole, update, random);
   return { ...result, weights: cut(episodes, result.weights) };
+}
+
+/** The sum of two losses, each over rows of its own. */
+function beside(a: LossAndWeights, b: LossAndWeights): LossAndWeights {
+  return { loss: a.loss + b.loss, weights: [...a.weights, ...b.weights], metrics: { ...a.metrics, ...b.metrics } };
 }
 
 /** Whole groups, shuffled and dealt out evenly. */

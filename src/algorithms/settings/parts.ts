@@ -4,6 +4,7 @@ import type { Aggregation } from "../objectives/aggregation.ts";
 import type { UpdateConfig } from "../objectives/kinds.ts";
 import { type KlEstimator, type KlOptions, klEstimators } from "../objectives/kl.ts";
 import type { OverlongPunishment } from "../step/overlong.ts";
+import type { TermConfig } from "../terms/kinds.ts";
 
 /**
  * The parts that a policy-gradient algorithm is composed of. A preset fixes the kinds of its parts with `fixed` and leaves their
@@ -82,6 +83,7 @@ export interface Composition {
   readonly entropyCoef: number;
   readonly epochs: number;
   readonly miniBatches: number;
+  readonly term?: TermConfig;
   readonly overlong?: OverlongPunishment;
   /** Read by the trainer, which samples. */
   readonly dynamicSampling?: DynamicSampling;

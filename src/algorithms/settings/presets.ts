@@ -11,6 +11,7 @@ import { cispoKind } from "../objectives/cispo.ts";
 import { anyUpdate } from "../objectives/kinds.ts";
 import { ppuKind } from "../objectives/ppu.ts";
 import { clipRange } from "../objectives/update-kind.ts";
+import { anyTerm } from "../terms/kinds.ts";
 import { aggregation, commonSettings, dynamicSampling, fixed, miniBatches, overlong } from "./parts.ts";
 
 /**
@@ -119,6 +120,8 @@ const gigpo = preset("gigpo", {
 export const custom = preset("custom", { advantage: anyAdvantage, update: anyUpdate, aggregation: "token-mean" }).extend({
   dynamicSampling: dynamicSampling.optional(),
   overlong: overlong.optional(),
+  /** A loss beside the update rule's, on tokens that the policy did not write. */
+  term: anyTerm.optional(),
 });
 
 export const presets = [ppo, grpo, drGrpo, dapo, rloo, reinforcePlusPlus, reinforcePlusPlusBaseline, gspo, cispo, gigpo] as const;

@@ -7,11 +7,20 @@ import { anyAdvantage } from "../advantages/kinds.ts";
 import { resolveAlgorithm } from "../algorithms.ts";
 import { anyUpdate } from "../objectives/kinds.ts";
 import { policyGradientUpdate } from "../policy-gradient/policy-gradient.ts";
+import { anyTerm } from "../terms/kinds.ts";
 import type { Composition } from "./parts.ts";
 import { custom } from "./presets.ts";
 
 /** Two groups and a group of one, turns of unequal number and length, all returns different, states that several turns stand in. */
-const played = [...shortGroups, groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }])];
+const replied = [
+  { context: [0], action: [1] },
+  { context: [0, 1, 2, 3], action: [0] },
+];
+const played = [
+  ...shortGroups,
+  groupOf("c", [{ reward: 2, turns: [turn(2, [0, 1])] }]),
+  groupOf("d", [{ reward: 0, turns: replied }]),
+];
 /** The same with scores of two rewards, and entropies that differ. */
 const groups = played.map((group) => ({
   ...group,
@@ -70,6 +79,7 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
   ["tree-grpo", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "tree-grpo" } }],
   ["aepo", "entropyWeight", 0, 0.5, { ...plain, advantage: { kind: "aepo" } }],
   ["aepo", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "aepo", entropyWeight: 0.5 } }],
+  ["echo", "alpha", 0.1, 0.2, { ...plain, term: { kind: "echo" } }],
   ["reinforce", "level", "token", "sequence", { ...perTurn, update: { kind: "reinforce" } }],
   ["ppu", "level", "token", "turn", by("ppu")],
   ["ppu", "level", "turn", "sequence", by("ppu")],
@@ -105,19 +115,20 @@ async function moved(config: object): Promise<unknown> {
 }
 
 test.each(settingsThatMatter)("%s %s: %j and %j move the policy differently", async (part, path, one, other, beside) => {
-  const at = part === "" ? path : `${part in advantageKinds ? "advantage" : "update"}.${path}`;
+  const at = part === "" ? path : `${part in advantageKinds ? "advantage" : part in termKinds ? "term" : "update"}.${path}`;
   expect(await moved(withSetting(beside, at.split("."), other))).not.toEqual(
     await moved(withSetting(beside, at.split("."), one)),
   );
 });
 
+const termKinds = Object.fromEntries(anyTerm.options.map((option) => [option.shape.kind.value, option]));
 const advantageKinds = Object.fromEntries(anyAdvantage.options.map((option) => [option.shape.kind.value, option]));
 
 test("every setting is in the list above", () => {
   const listed = new Set(settingsThatMatter.map(([part, path]) => `${part} ${path}`));
   const all = [
     ...leaves(custom).map((path) => ` ${path}`),
-    ...[...anyAdvantage.options, ...anyUpdate.options].flatMap((option) =>
+    ...[...anyAdvantage.options, ...anyUpdate.options, ...anyTerm.options].flatMap((option) =>
       leaves(option).map((path) => `${option.shape.kind.value} ${path}`),
     ),
   ];

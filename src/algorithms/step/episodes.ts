@@ -39,7 +39,7 @@ export function trajectoryEnds(episodes: readonly Episode[]): boolean[] {
 }
 
 /** The same number at every token of a turn. @param values one per turn */
-export function spread(turns: readonly Turn[], values: readonly number[]): number[][] {
+export function spread(turns: readonly Pick<Turn, "action">[], values: readonly number[]): number[][] {
   return turns.map(({ action }, i) => new Array<number>(action.length).fill(values[i]));
 }
 
