@@ -1,5 +1,7 @@
 import "../extensions/install.ts";
 
+export { type TaughtRun, trainAgent } from "../extensions/agents/taught-agent.ts";
+export type { DemonstrationSettings, TaughtTraining } from "../extensions/agents/taught-plan.ts";
 export { type ProtocolOptions, researchProtocol } from "../extensions/arpo-protocol/protocol.ts";
 export { type ResearchReward, researchReward } from "../extensions/arpo-protocol/reward.ts";
 export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
@@ -74,8 +76,6 @@ export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
 export { type AgentRecord, type AgentRecording, recordAgent } from "../src/sdk/record-agent.ts";
 export type { AgentTeacher, ScriptedTeacher, TeacherMessage, TeacherRequest } from "../src/sdk/scripted-teacher.ts";
 export type { AgentEndpoint } from "../src/sdk/served-agent-model.ts";
-export { type TaughtRun, trainAgent } from "../src/sdk/taught-agent.ts";
-export type { DemonstrationSettings, TaughtTraining } from "../src/sdk/taught-plan.ts";
 export {
   type CodeOptions,
   type PlanOptions,

@@ -1,6 +1,7 @@
 import "../extensions/engines.ts";
 
-import { extensionCommands } from "../extensions/commands.ts";
+import { commands, subjects } from "../extensions/commands.ts";
+import { startDashboardBeside } from "../extensions/dashboard/beside.ts";
 import { defaults } from "../extensions/defaults.ts";
 import { main as run } from "../src/cli/program.ts";
 import type { TextStream } from "../src/terminal/screen.ts";
@@ -12,7 +13,9 @@ import type { TextStream } from "../src/terminal/screen.ts";
  */
 export function main(args: readonly string[], output: TextStream, errors: TextStream): Promise<number> {
   return run(args, output, errors, {
-    commands: extensionCommands,
+    commands,
+    subjects,
+    beside: startDashboardBeside,
     defaults,
     prepare: async () => {
       await import("../extensions/install.ts");

@@ -1,18 +1,34 @@
-import type { AddCommands } from "../src/cli/command-tools.ts";
+import type { AddCommands, EvalSubject } from "../src/cli/command-tools.ts";
+import { doctorCommands, modelCommands } from "../src/cli/model-commands.ts";
+import { controlCommands, runCommands } from "../src/cli/run-commands.ts";
+import { supervisedCommands, trainingCommands } from "../src/cli/training-commands.ts";
+import { agentCommands, agentSubject } from "./agents/cli/commands.ts";
 import { benchmarkCommands } from "./benchmarks/cli/commands.ts";
 import { checkCommands } from "./check/cli/commands.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
 import { evalsCommands } from "./evals/cli/commands.ts";
+import { formatCommands } from "./formats/cli/commands.ts";
+import { chatCommands, inspectCommands } from "./inspect/cli/commands.ts";
 import { labCommands } from "./lab/cli/commands.ts";
 import { localCommands } from "./local/cli/commands.ts";
 import { protocolCommands } from "./protocol/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
 import { studyCommands } from "./study/cli/commands.ts";
 
-/** The commands of this package's extensions, in the order of the help. Their own modules are loaded when they are called. */
-export const extensionCommands: readonly AddCommands[] = [
+/** The commands of the core and of this package's extensions, in the order of the help. Their own modules are loaded when they are called. */
+export const commands: readonly AddCommands[] = [
+  trainingCommands,
+  agentCommands,
+  supervisedCommands,
+  modelCommands,
+  chatCommands,
+  runCommands,
+  inspectCommands,
+  controlCommands,
   localCommands,
+  formatCommands,
+  doctorCommands,
   dashboardCommands,
   checkCommands,
   demoCommands,
@@ -23,3 +39,6 @@ export const extensionCommands: readonly AddCommands[] = [
   studyCommands,
   protocolCommands,
 ];
+
+/** The subjects of `eval` besides models. */
+export const subjects: readonly EvalSubject[] = [agentSubject];

@@ -6,12 +6,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { z } from "zod";
-import { extensionCommands } from "../extensions/commands.ts";
+import { commands as added, subjects } from "../extensions/commands.ts";
 import "../extensions/install.ts";
-import { doctorCommands, modelCommands } from "../src/cli/model-commands.ts";
 import { pathOf } from "../src/cli/modes.ts";
-import { runCommands } from "../src/cli/run-commands.ts";
-import { trainingCommands } from "../src/cli/training-commands.ts";
 import { environmentSchemas } from "../src/environments/registry.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { createScreen } from "../src/terminal/screen.ts";
@@ -119,8 +116,8 @@ function command(of: Command, common: ReadonlySet<string>): string[] {
 function commandTables(): { readonly commands: string; readonly options: string } {
   const screen = createScreen({ write: () => true });
   const program = new Command("retrograde-rl");
-  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "" };
-  for (const add of [trainingCommands, modelCommands, runCommands, doctorCommands, ...extensionCommands]) add(program, tools);
+  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects };
+  for (const add of added) add(program, tools);
   const below = (of: Command): Command[] => [of, ...of.commands.flatMap(below)];
   const all = program.commands.flatMap(below).filter(({ options }) => options.length > 0);
   const users = (flags: string) => all.filter(({ options }) => options.some((option) => option.flags === flags));

@@ -1,9 +1,9 @@
 /** `npx jiti scripts/server-page.ts` writes the table of servers in docs/tinker.md; `test/server-page.test.ts` requires that it is as written. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { localCapabilities } from "../extensions/local/capabilities.ts";
 import { tinkerCapabilities } from "../extensions/tinker/engine/capabilities.ts";
 import { capabilities, capabilityMeanings } from "../src/core/policy.ts";
-import { localCapabilities } from "../extensions/local/capabilities.ts";
 import { capabilitiesOf, probedServers } from "./probed-servers.ts";
 
 export const page = join(import.meta.dirname, "../docs/tinker.md");

@@ -1,10 +1,7 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { extensionCommands } from "../extensions/commands.ts";
-import { doctorCommands, modelCommands } from "../src/cli/model-commands.ts";
+import { commands as added, subjects } from "../extensions/commands.ts";
 import { honoured, modes, pathOf, written } from "../src/cli/modes.ts";
-import { runCommands } from "../src/cli/run-commands.ts";
-import { trainingCommands } from "../src/cli/training-commands.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { invoke } from "./command-line.ts";
 
@@ -12,8 +9,8 @@ import { invoke } from "./command-line.ts";
 const commands = (() => {
   const screen = createScreen({ write: () => true });
   const program = new Command("retrograde");
-  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "" };
-  for (const add of [trainingCommands, modelCommands, runCommands, doctorCommands, ...extensionCommands]) add(program, tools);
+  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects };
+  for (const add of added) add(program, tools);
   const all = (of: Command): Command[] => [of, ...of.commands.flatMap(all)];
   return new Map(program.commands.flatMap(all).map((command) => [pathOf(command), command]));
 })();

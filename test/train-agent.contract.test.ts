@@ -6,14 +6,14 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { evalAgentCommand } from "../extensions/agents/cli/eval-agent.ts";
+import { trainAgentCommand } from "../extensions/agents/cli/train-agent.ts";
+import { trainAgent } from "../extensions/agents/taught-agent.ts";
 import { readTasks, splitTasks } from "../src/agents/tasks.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
-import { evalCommand } from "../src/cli/commands/eval.ts";
-import { trainAgentCommand } from "../src/cli/commands/train-agent.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
 import { readMetrics, readSummary, readTrajectories } from "../src/runs/read.ts";
-import { trainAgent } from "../src/sdk/taught-agent.ts";
 import { type AgentTraining, functionOf, rewardOf, trainedAgent } from "../src/sdk/train-agent.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
@@ -220,11 +220,7 @@ test("eval --agent measures one agent with a model of this machine and one of an
   const text = { out: "" };
   const flags = { tasks: join(folder, "eval-tasks.jsonl"), reward: join(folder, "eval-reward.mjs"), split: "all", k: "2" };
   const screen = createScreen({ write: (part: string) => (text.out += part) });
-  const code = await evalCommand(
-    { ...flags, agent: file, compare: [model, other], out: join(folder, "measured") },
-    screen,
-    screen,
-  );
+  const code = await evalAgentCommand(file, { ...flags, compare: [model, other], out: join(folder, "measured") }, screen, screen);
   fixed.close();
   expect(code).toBe(0);
   expect(text.out).toMatch(/A {2}.*: 10 tasks\n {3}success 0\.0 %/);
@@ -235,7 +231,7 @@ test("eval --agent measures one agent with a model of this machine and one of an
   );
   for (const side of ["a", "b"])
     expect(readSummary(join(folder, "measured", side))?.after).toMatchObject({ k: 2, tasks: 10, mean: Number(side === "b") });
-  await expect(evalCommand({ agent: file }, screen, screen)).rejects.toThrow("--tasks");
+  await expect(evalAgentCommand(file, {}, screen, screen)).rejects.toThrow("--tasks");
 
   const out = join(folder, "commanded");
   const set = ["evaluation.tasks=0", "rollout.maxTokens=8"];

@@ -1,8 +1,10 @@
 import type { Command } from "commander";
+import { present } from "../core/present.ts";
 import { trustRun } from "../sdk/trust.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { resolveConfig } from "../training/config/config.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
+import type { EvalFlags } from "./commands/eval-flags.ts";
 import type { SettingFlag } from "./settings.ts";
 
 /** The parts that every command is given. */
@@ -12,7 +14,17 @@ export interface CommandTools {
   readonly errorScreen: Screen;
   /** Sets the exit code. */
   readonly exit: (code: number) => void;
+  /** Subjects of `eval` that extensions bring. */
+  readonly subjects: readonly EvalSubject[];
   readonly examples: (...lines: readonly string[]) => string;
+}
+
+/** Something other than a model that `eval` measures, chosen by a flag. */
+export interface EvalSubject {
+  /** The flag that chooses it, then its own: each with its description. */
+  readonly flags: readonly (readonly [flag: string, description: string])[];
+  /** @returns the exit code */
+  readonly measure: (flags: EvalFlags, output: Screen, notes: Screen) => Promise<number>;
 }
 
 /** Adds commands to the program. They are loaded when they are called: help and mistakes need no engine. */
@@ -30,6 +42,14 @@ export function withSettings(command: Command, flags: readonly SettingFlag[], al
   return trusting(runningPython(debuggable(command)))
     .option("--config <file>", "settings (default: retrograde.config.ts, if it is there)")
     .option("--set <path=value>", "any other setting, by its path; may be repeated", repeated);
+}
+
+/** Returns a command that was added before, for commands below it. */
+export function commandNamed(program: Command, name: string): Command {
+  return present(
+    program.commands.find((command) => command.name() === name),
+    `the command ${name}`,
+  );
 }
 
 /** Adds the option that every command has. */

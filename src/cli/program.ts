@@ -7,16 +7,17 @@ import { commandPrefix } from "../terminal/invocation.ts";
 import { printable, printableLine } from "../terminal/printable.ts";
 import { createScreen, type TextStream } from "../terminal/screen.ts";
 import { addDefaults, type Defaults } from "../training/config/defaults.ts";
-import type { AddCommands, CommandTools } from "./command-tools.ts";
+import { type StartBeside, setBeside } from "./beside.ts";
+import type { AddCommands, CommandTools, EvalSubject } from "./command-tools.ts";
 import { errorText } from "./error-text.ts";
-import { doctorCommands, modelCommands } from "./model-commands.ts";
 import { requireHonoured } from "./modes.ts";
-import { runCommands } from "./run-commands.ts";
-import { trainingCommands } from "./training-commands.ts";
 
-/** The commands of extensions, and how their parts are loaded. */
+/** The commands of the program, and how the parts of extensions are loaded. */
 export interface CommandExtensions {
+  /** In the order of the help. */
   readonly commands: readonly AddCommands[];
+  readonly subjects: readonly EvalSubject[];
+  readonly beside: StartBeside;
   /** Their defaults, which the help shows. */
   readonly defaults: Defaults;
   /** Adds their environments and engines, before a command runs. */
@@ -35,6 +36,7 @@ export async function main(
   extensions: CommandExtensions,
 ): Promise<number> {
   addDefaults(extensions.defaults);
+  setBeside(extensions.beside);
   let exitCode = 0;
   const program = retrograde(output, errors, extensions, (code) => {
     exitCode = code;
@@ -64,9 +66,6 @@ async function allowed({ folder, doing }: UntrustedError, errors: TextStream): P
   return /^y(es)?$/i.test(answer.trim());
 }
 
-/** In the order of the help. */
-const coreCommands: readonly AddCommands[] = [trainingCommands, modelCommands, runCommands, doctorCommands];
-
 /** Commands are loaded when they are called: help and mistakes need no engine. */
 function retrograde(
   output: TextStream,
@@ -90,8 +89,8 @@ function retrograde(
   const examples = (...lines: readonly string[]) =>
     ["", "Examples:", ...lines.map((line) => `  $ ${commandPrefix()} ${line}`)].join("\n");
 
-  const tools: CommandTools = { screen, errorScreen: createScreen(errors), exit, examples };
-  for (const add of [...coreCommands, ...extensions.commands]) add(program, tools);
+  const tools: CommandTools = { screen, errorScreen: createScreen(errors), exit, examples, subjects: extensions.subjects };
+  for (const add of extensions.commands) add(program, tools);
   program.hook("preAction", (_, command) => {
     requireHonoured(command);
     return extensions.prepare();

@@ -5,10 +5,10 @@ import type { HubEvent } from "../hub/model.ts";
 import type { Actor } from "../rollouts/actors/actor.ts";
 import { endpointActor } from "../rollouts/actors/endpoint-actor.ts";
 import { tokenActor } from "../rollouts/actors/token-actor.ts";
+import type { PlayerSettings } from "../training/config/player.ts";
 import type { TrainingConfig } from "../training/config/settings.ts";
 import { checkShownTools } from "../training/config/shown-tools.ts";
 import { type ActorIdentity, modelIdentity } from "../training/evaluation/folder.ts";
-import type { PlayerSettings } from "../training/config/player.ts";
 import { modelFolder, openModel, samplingUse } from "./model.ts";
 
 /** Who plays an evaluation: a model of tokens, or a chat endpoint. */

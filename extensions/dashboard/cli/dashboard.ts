@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import { besideTraining } from "../../../src/cli/dashboard-process.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
 import { listenForInterrupt } from "../../../src/terminal/interrupt.ts";
 import { openBrowser } from "../../../src/terminal/open-browser.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { besideTraining } from "../beside.ts";
 import { defaultPort, startDashboard } from "../server/server.ts";
 
 export interface DashboardFlags {

@@ -14,10 +14,6 @@ import type { EvalFlags } from "./eval-flags.ts";
 
 /** Measures a model on tasks of a split, or compares two. @returns the exit code */
 export async function evalCommand(flags: EvalFlags, output: Screen, notes: Screen): Promise<number> {
-  if (flags.agent !== undefined) {
-    const { evalAgentCommand } = await import("./eval-agent.ts");
-    return evalAgentCommand(flags.agent, flags, output, flags.json === true ? notes : output);
-  }
   const user = await loadConfigFile(flags.config);
   const screen = flags.json === true ? notes : output;
   const judge = judgeOf(flags, process.env);

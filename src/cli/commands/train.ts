@@ -15,7 +15,7 @@ import { wrap } from "../../terminal/wrap.ts";
 import { loadConfigFile, loadConfigNotes } from "../../training/config/config-file.ts";
 import type { UserConfig } from "../../training/config/user-config.ts";
 import type { TrainingEvent } from "../../training/record/events.ts";
-import { startDashboardBeside } from "../dashboard-process.ts";
+import { startBeside } from "../beside.ts";
 import { showDownload } from "../download.ts";
 import { dryRunLines } from "../dry-run.ts";
 import { nextSteps, type RunState, trainingCommand } from "../next-steps.ts";
@@ -64,7 +64,7 @@ export async function runShown(plan: RunPlan, flags: TrainFlags, screen: Screen)
   const endDashboard =
     flags.dashboard === false
       ? () => {}
-      : startDashboardBeside(plan.folder, (url) => {
+      : startBeside(plan.folder, (url) => {
           screen.line(`Dashboard: ${url}`);
           if (flags.open) openBrowser(url);
         });

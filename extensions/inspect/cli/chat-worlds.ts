@@ -1,9 +1,15 @@
-import type { ActionFormat } from "../../actions/action.ts";
-import { EnvError } from "../../core/errors.ts";
-import type { Message, ToolCall } from "../../core/messages.ts";
-import { type CallAnswer, type Environment, type Episode, splitWithTasks, type Task } from "../../environments/environment.ts";
-import type { TextProtocol } from "../../environments/protocol.ts";
-import type { Tool } from "../../tools/tool.ts";
+import type { ActionFormat } from "../../../src/actions/action.ts";
+import { EnvError } from "../../../src/core/errors.ts";
+import type { Message, ToolCall } from "../../../src/core/messages.ts";
+import {
+  type CallAnswer,
+  type Environment,
+  type Episode,
+  splitWithTasks,
+  type Task,
+} from "../../../src/environments/environment.ts";
+import type { TextProtocol } from "../../../src/environments/protocol.ts";
+import type { Tool } from "../../../src/tools/tool.ts";
 
 export type Ask = () => Promise<string | undefined>;
 export type Show = (message: Message) => void;

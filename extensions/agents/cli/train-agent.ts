@@ -1,22 +1,22 @@
-import { ConfigError } from "../../core/errors.ts";
-import { wholeConfig } from "../../sdk/run-environment.ts";
-import { teach } from "../../sdk/taught-agent.ts";
-import type { RunPlan } from "../../sdk/train.ts";
-import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../../sdk/train-agent.ts";
-import { interruptedExitCode } from "../../terminal/interrupt.ts";
-import type { Screen } from "../../terminal/screen.ts";
-import { wrap } from "../../terminal/wrap.ts";
-import { withSettings } from "../../training/config/config.ts";
-import { loadConfigFile } from "../../training/config/config-file.ts";
-import type { UserConfig } from "../../training/config/user-config.ts";
-import { showDownload } from "../download.ts";
-import { pricesOf } from "../question-judge.ts";
-import { reportLines } from "../report.ts";
-import { agentFlags, settingsOf } from "../settings.ts";
-import { taughtLines } from "../taught-report.ts";
-import type { TrainFlags } from "../train-flags.ts";
+import { reportOf, runShown, runTraining } from "../../../src/cli/commands/train.ts";
+import { showDownload } from "../../../src/cli/download.ts";
+import { pricesOf } from "../../../src/cli/question-judge.ts";
+import { reportLines } from "../../../src/cli/report.ts";
+import { agentFlags, settingsOf } from "../../../src/cli/settings.ts";
+import type { TrainFlags } from "../../../src/cli/train-flags.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { wholeConfig } from "../../../src/sdk/run-environment.ts";
+import type { RunPlan } from "../../../src/sdk/train.ts";
+import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../../../src/sdk/train-agent.ts";
+import { interruptedExitCode } from "../../../src/terminal/interrupt.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { wrap } from "../../../src/terminal/wrap.ts";
+import { withSettings } from "../../../src/training/config/config.ts";
+import { loadConfigFile } from "../../../src/training/config/config-file.ts";
+import type { UserConfig } from "../../../src/training/config/user-config.ts";
+import { teach } from "../taught-agent.ts";
 import { teacherOf } from "./record.ts";
-import { reportOf, runShown, runTraining } from "./train.ts";
+import { taughtLines } from "./taught-report.ts";
 
 /**
  * Trains the model of an agent.

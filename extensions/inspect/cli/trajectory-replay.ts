@@ -1,16 +1,16 @@
-import { RunError } from "../../core/errors.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
-import { whileOpen } from "../../environments/lifetime.ts";
-import type { IndexPosition } from "../../runs/filter.ts";
-import { readMetrics } from "../../runs/read.ts";
-import { tokenizerFolder } from "../../runs/tokenizer-files.ts";
-import { openChat } from "../../sdk/model.ts";
-import { environmentOf, recordedConfig } from "../../sdk/run-environment.ts";
-import { plural } from "../../terminal/format.ts";
-import type { Screen } from "../../terminal/screen.ts";
-import { loadConfigFile } from "../../training/config/config-file.ts";
-import { type Origin, type ReplayDifference, replayEpisode } from "../../training/replay.ts";
-import { episodeLines } from "../conversation.ts";
+import { episodeLines } from "../../../src/cli/conversation.ts";
+import { RunError } from "../../../src/core/errors.ts";
+import type { Trajectory } from "../../../src/core/trajectory.ts";
+import { whileOpen } from "../../../src/environments/lifetime.ts";
+import type { IndexPosition } from "../../../src/runs/filter.ts";
+import { readMetrics } from "../../../src/runs/read.ts";
+import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
+import { openChat } from "../../../src/sdk/model.ts";
+import { environmentOf, recordedConfig } from "../../../src/sdk/run-environment.ts";
+import { plural } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { loadConfigFile } from "../../../src/training/config/config-file.ts";
+import { type Origin, type ReplayDifference, replayEpisode } from "../../../src/training/replay.ts";
 
 /** Plays an episode once more in its environment, with the recorded actions. @returns the exit code: 1 if it differs from the record */
 export async function replayCommand(

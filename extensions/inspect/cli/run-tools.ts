@@ -1,14 +1,12 @@
 import { basename, resolve } from "node:path";
-import { ConfigError } from "../../core/errors.ts";
-import { compareRuns } from "../../runs/compare.ts";
-import { type ControlRequest, controlRequestSchema, requestControl } from "../../runs/control.ts";
-import { type ExportFormat, exportFormats, exportRun, exportToMlflow } from "../../runs/export/export.ts";
-import { readIndex } from "../../runs/index-file.ts";
-import { readLive } from "../../runs/live.ts";
-import { readMetrics, readRun } from "../../runs/read.ts";
-import { writeCheckpointModel } from "../../sdk/checkpoint.ts";
-import { bar, percent, plural, points, pText, sparkline, table } from "../../terminal/format.ts";
-import type { Screen } from "../../terminal/screen.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { compareRuns } from "../../../src/runs/compare.ts";
+import { type ExportFormat, exportFormats, exportRun, exportToMlflow } from "../../../src/runs/export/export.ts";
+import { readIndex } from "../../../src/runs/index-file.ts";
+import { readMetrics, readRun } from "../../../src/runs/read.ts";
+import { writeCheckpointModel } from "../../../src/sdk/checkpoint.ts";
+import { bar, percent, plural, points, pText, sparkline, table } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
 export function compareCommand(a: string, b: string, screen: Screen): void {
@@ -34,26 +32,6 @@ export function compareCommand(a: string, b: string, screen: Screen): void {
     const rows = pairs.slice(0, 10).map((pair) => [pair.task, pair.kind || "–", percent(pair.a), percent(pair.b)]);
     if (rows.length > 0) for (const line of table([["task", "kind", "A", "B"], ...rows])) screen.line(line);
   }
-}
-
-/** Leaves a request for a run's trainer. @throws ConfigError for an unknown action or a wrong value */
-export function controlCommand(folder: string, action: string, value: string | undefined, screen: Screen): void {
-  readRun(folder);
-  const request = requestOf(action, value);
-  requestControl(folder, request);
-  const live = readLive(folder);
-  screen.line(
-    live === undefined
-      ? "Recorded. Nothing trains this run now: it takes effect when it is resumed."
-      : `Takes effect before the step after ${live.step}.`,
-  );
-}
-
-function requestOf(action: string, value: string | undefined): ControlRequest {
-  const parsed = controlRequestSchema.safeParse(action === "learning-rate" ? { action, value: Number(value) } : { action });
-  if (parsed.success) return parsed.data;
-  if (action === "learning-rate") throw new ConfigError("the learning rate", value, { expected: "a number above 0" });
-  throw new ConfigError("the action", action, { expected: ["pause", "resume", "stop", "learning-rate"] });
 }
 
 interface ModelFlags {

@@ -1,13 +1,13 @@
 import { writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { RunError } from "../../core/errors.ts";
-import { makeFolder } from "../../files/folder.ts";
-import { type EntropyPoint, entropyAround, type Occasion } from "../../runs/entropy.ts";
-import { entropySvg } from "../../runs/entropy-svg.ts";
-import { layout } from "../../runs/layout.ts";
-import { readRun, readTrajectories, trajectorySteps } from "../../runs/read.ts";
-import { count, number, sparkline, table } from "../../terminal/format.ts";
-import type { Screen } from "../../terminal/screen.ts";
+import { RunError } from "../../../src/core/errors.ts";
+import { makeFolder } from "../../../src/files/folder.ts";
+import { type EntropyPoint, entropyAround, type Occasion } from "../../../src/runs/entropy.ts";
+import { entropySvg } from "../../../src/runs/entropy-svg.ts";
+import { layout } from "../../../src/runs/layout.ts";
+import { readRun, readTrajectories, trajectorySteps } from "../../../src/runs/read.ts";
+import { count, number, sparkline, table } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
 
 const names: Readonly<Record<Occasion, string>> = { start: "the first action", tool: "a tool result", user: "a user's message" };
 

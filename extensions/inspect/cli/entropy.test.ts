@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { main } from "../../../entries/program.ts";
-import type { Trajectory, Turn } from "../../core/trajectory.ts";
-import { createRun, writeStep } from "../../runs/write.ts";
-import { resolveConfig } from "../../training/config/config.ts";
+import type { Trajectory, Turn } from "../../../src/core/trajectory.ts";
+import { createRun, writeStep } from "../../../src/runs/write.ts";
+import { resolveConfig } from "../../../src/training/config/config.ts";
 
 const turn = (entropies: readonly number[], toolCalls: number): Turn => ({
   ...{

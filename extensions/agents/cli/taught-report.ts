@@ -1,9 +1,9 @@
-import { present } from "../core/present.ts";
-import { readEpisodes, readEvaluations } from "../runs/read.ts";
-import type { EvaluationRecord } from "../runs/records.ts";
-import type { TaughtRun } from "../sdk/taught-agent.ts";
-import { count, duration, interval, percent, plural, points, pText } from "../terminal/format.ts";
-import { compareOutcomes, outcomesOf } from "../training/evaluation/compare.ts";
+import { present } from "../../../src/core/present.ts";
+import { readEpisodes, readEvaluations } from "../../../src/runs/read.ts";
+import type { EvaluationRecord } from "../../../src/runs/records.ts";
+import { count, duration, interval, percent, plural, points, pText } from "../../../src/terminal/format.ts";
+import { compareOutcomes, outcomesOf } from "../../../src/training/evaluation/compare.ts";
+import type { TaughtRun } from "../taught-agent.ts";
 
 /** An evaluation and the run that has it. */
 interface Measured {

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createScreen } from "../../../src/terminal/screen.ts";
 import { lettersTokenizer } from "../../../test/letters.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
-import { createScreen } from "../../terminal/screen.ts";
 import { chatCommand } from "./chat.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-chat-"));

@@ -1,18 +1,18 @@
 import { join } from "node:path";
-import { availableMemory } from "../../extensions/local/machine/memory-available.ts";
-import { gibibytes } from "../../extensions/local/memory.ts";
-import { planMemory } from "../../extensions/local/memory-plan.ts";
-import { type ModelConfig, parameterCount } from "../../extensions/local/model/model-config.ts";
-import { readModelConfig } from "../../extensions/local/model/model-folder.ts";
-import { measurePeak } from "../../extensions/local/peak.ts";
-import type { TaskRequest } from "../environments/define.ts";
-import { count, duration, plural } from "../terminal/format.ts";
-import { shownPath } from "../terminal/invocation.ts";
-import type { TrainingConfig } from "../training/config/settings.ts";
-import { modelFolder, trainingUse } from "./model.ts";
-import type { AgentRecord } from "./record-agent.ts";
+import type { TaskRequest } from "../../src/environments/define.ts";
+import { modelFolder, trainingUse } from "../../src/sdk/model.ts";
+import type { AgentRecord } from "../../src/sdk/record-agent.ts";
+import type { CodeOptions } from "../../src/sdk/train.ts";
+import { count, duration, plural } from "../../src/terminal/format.ts";
+import { shownPath } from "../../src/terminal/invocation.ts";
+import type { TrainingConfig } from "../../src/training/config/settings.ts";
+import { availableMemory } from "../local/machine/memory-available.ts";
+import { gibibytes } from "../local/memory.ts";
+import { planMemory } from "../local/memory-plan.ts";
+import { type ModelConfig, parameterCount } from "../local/model/model-config.ts";
+import { readModelConfig } from "../local/model/model-folder.ts";
+import { measurePeak } from "../local/peak.ts";
 import type { DemonstrationSettings, TaughtPlan } from "./taught-plan.ts";
-import type { CodeOptions } from "./train.ts";
 
 /** The runs on demonstrations and on rollouts. */
 interface Runs {

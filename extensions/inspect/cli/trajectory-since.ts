@@ -1,14 +1,14 @@
-import { RunError } from "../../core/errors.ts";
-import { mean } from "../../core/mean.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
-import type { IndexPosition } from "../../runs/filter.ts";
-import type { RescoredLogprobs } from "../../runs/rescored.ts";
-import { tokenizerFolder } from "../../runs/tokenizer-files.ts";
-import { openChat } from "../../sdk/model.ts";
-import { rescoreSince } from "../../sdk/rescore.ts";
-import { recordedConfig } from "../../sdk/run-environment.ts";
-import { number, table } from "../../terminal/format.ts";
-import type { Screen } from "../../terminal/screen.ts";
+import { RunError } from "../../../src/core/errors.ts";
+import { mean } from "../../../src/core/mean.ts";
+import type { Trajectory } from "../../../src/core/trajectory.ts";
+import type { IndexPosition } from "../../../src/runs/filter.ts";
+import type { RescoredLogprobs } from "../../../src/runs/rescored.ts";
+import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
+import { openChat } from "../../../src/sdk/model.ts";
+import { rescoreSince } from "../../../src/sdk/rescore.ts";
+import { recordedConfig } from "../../../src/sdk/run-environment.ts";
+import { number, table } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
 
 /** Says how the log-probs of an episode have changed since an earlier step, and keeps them for the dashboard. @returns the exit code */
 export async function sinceCommand(

@@ -1,13 +1,13 @@
-import { RunError } from "../../core/errors.ts";
-import { type Trajectory, turnKey } from "../../core/trajectory.ts";
-import { type RecordedCredit, readCredits } from "../../runs/credits.ts";
-import { findPosition, type IndexPosition } from "../../runs/filter.ts";
-import { readIndex, TrajectoryReader } from "../../runs/index-file.ts";
-import { summedWeights } from "../../runs/phrases.ts";
-import { readRun } from "../../runs/read.ts";
-import { bar, number, table } from "../../terminal/format.ts";
-import type { Screen } from "../../terminal/screen.ts";
-import { episodeLines } from "../conversation.ts";
+import { episodeLines } from "../../../src/cli/conversation.ts";
+import { RunError } from "../../../src/core/errors.ts";
+import { type Trajectory, turnKey } from "../../../src/core/trajectory.ts";
+import { type RecordedCredit, readCredits } from "../../../src/runs/credits.ts";
+import { findPosition, type IndexPosition } from "../../../src/runs/filter.ts";
+import { readIndex, TrajectoryReader } from "../../../src/runs/index-file.ts";
+import { summedWeights } from "../../../src/runs/phrases.ts";
+import { readRun } from "../../../src/runs/read.ts";
+import { bar, number, table } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
 import type { TrajectoryFlags } from "./trajectory-replay.ts";
 
 /** One episode, and what the update did with each of its turns. @returns the exit code */

@@ -3,16 +3,13 @@ import { existsSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import type { StartBeside } from "../../src/cli/beside.ts";
 
 /** Set for the dashboard that a training run has started: it takes any free port where its own is taken, and ends with its parent. */
 export const besideTraining = "RETROGRADE_DASHBOARD_BESIDE_TRAINING";
 
-/**
- * Starts the dashboard beside a training run, in a process of its own: nothing that it does takes time from the training.
- * @param onAddress is given the address of the run's page, once it is known; never, where no dashboard could be started
- * @returns ends it
- */
-export function startDashboardBeside(folder: string, onAddress: (url: string) => void): () => void {
+/** Starts the dashboard beside a training run, in a process of its own: nothing that it does takes time from the training. */
+export const startDashboardBeside: StartBeside = (folder, onAddress) => {
   const program = fileURLToPath(new URL("../../entries/main.js", import.meta.url));
   // A program that runs from its sources has no other to start.
   if (!existsSync(program)) return () => {};
@@ -33,4 +30,4 @@ export function startDashboardBeside(folder: string, onAddress: (url: string) =>
   return () => {
     child.kill();
   };
-}
+};

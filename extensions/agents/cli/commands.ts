@@ -1,0 +1,76 @@
+import { type AddCommands, debuggable, type EvalSubject, withSettings } from "../../../src/cli/command-tools.ts";
+import { agentFlags } from "../../../src/cli/settings.ts";
+
+/** Adds the commands that train an agent, and record one with a strong model. */
+export const agentCommands: AddCommands = (program, { screen, exit, examples }) => {
+  withSettings(program.command("train-agent"), agentFlags)
+    .summary("train the model of an agent that exists")
+    .description(
+      "Trains the model that an agent calls. The agent is a module that exports (prompt) => answer, or a program behind --, which\n" +
+        "reads its task as JSON and prints its answer. A fifth of the tasks is held out for measuring.",
+    )
+    .argument("<agent...>", "a module, or a program and its arguments")
+    .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
+    .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
+    .option(
+      "--teacher <who>",
+      "demonstrations first, of NAME@ADDRESS or the module of a scripted expert; the same command continues",
+    )
+    .option("--demonstrations <n>", "with --teacher: the tasks that it plays (default: half, at most 100)")
+    .option("--keep <rule>", "with --teacher: the episodes that are learned from (default: reward >= 1)")
+    .option("--sft-steps <n>", "with --teacher: steps on demonstrations (default: 40)")
+    .option("--prices <list>", "with --teacher: its input,output prices of a million tokens")
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
+    .option("--no-dashboard", "do not start the dashboard beside it")
+    .option("--open", "open the dashboard in the browser")
+    .addHelpText(
+      "after",
+      examples(
+        "train-agent ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model Qwen/Qwen3-0.6B",
+        "train-agent ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model smollm2 --teacher gpt-5-mini@https://api.openai.com/v1",
+        "train-agent --tasks tasks.jsonl --reward ./reward.ts -- python agent.py",
+      ),
+    )
+    .action(async (agent, flags) => {
+      const { trainAgentCommand } = await import("./train-agent.ts");
+      exit(await trainAgentCommand(agent, flags, screen));
+    });
+
+  debuggable(program.command("record"))
+    .summary("record demonstrations of an agent with a strong model")
+    .description(
+      "Plays an agent's training tasks with a strong model or a scripted expert, and writes the conversations for sft --data.\n" +
+        "The key is OPENAI_API_KEY. A second call with the same --out continues.",
+    )
+    .argument("<agent...>", "a module, or a program and its arguments")
+    .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
+    .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
+    .option("--model <teacher>", "NAME@ADDRESS at a server of the chat-completions protocol, or the module of a scripted expert")
+    .option("--keep <rule>", "which episodes are written", "reward >= 1")
+    .option("--out <file>", "the demonstrations; all attempts are in a file beside it", "demos.jsonl")
+    .option("--k <n>", "attempts at each task (default: 1)")
+    .option("--concurrency <n>", "attempts at the same time (default: 4)")
+    .option("--timeout <seconds>", "the time of one attempt (default: 120)")
+    .option("--prices <list>", 'input,output prices of a million tokens, such as "0.4,1.6": the report has the cost')
+    .addHelpText(
+      "after",
+      examples("record ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model gpt-5-mini@https://api.openai.com/v1"),
+    )
+    .action(async (agent, flags) => {
+      const { recordCommand } = await import("./record.ts");
+      exit(await recordCommand(agent, flags, screen));
+    });
+};
+
+/** An agent, as `eval` measures it. */
+export const agentSubject: EvalSubject = {
+  flags: [
+    ["--agent <file>", "measure an agent, as train-agent trains it, on --tasks FILE with --reward FILE; see docs/agents.md"],
+    ["--reward <file>", "of --agent: a module whose default export is ({ task, answer }) => number"],
+  ],
+  measure: async (flags, output, notes) => {
+    const { evalAgentCommand } = await import("./eval-agent.ts");
+    return evalAgentCommand(flags.agent ?? "", flags, output, flags.json === true ? notes : output);
+  },
+};
