@@ -1,4 +1,5 @@
 import type { StopReason, Trajectory } from "../core/trajectory.ts";
+import { wholeContext } from "../core/whole-context.ts";
 import { type EpisodeFacts, percentOf, type Rule } from "./rule.ts";
 
 /** Finds that the model never calls a tool although there are some. */
@@ -24,7 +25,7 @@ export const oneBadEnd: Rule<EpisodeFacts> = ({ trajectories, config: { rollout 
     const [example] = ended;
     if (example === undefined || ended.length < badShare * trajectories.length) continue;
     const cutOff = ended.filter(({ turns }) => turns.at(-1)?.truncated === true);
-    const actions = cutOff.length > ended.length / 2;
+    const actions = cutOff.length > ended.length / 2 && rollout.maxTokens < wholeContext;
     return {
       cause:
         `${percentOf(ended.length / trajectories.length)} of the episodes end the same bad way, by ${reason}: ` +

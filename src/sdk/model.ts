@@ -8,6 +8,7 @@ import { checkVocabulary, type Tokenizer } from "../chat/tokenizer.ts";
 import { loadTokenizer } from "../chat/tokenizer-folder.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
 import { didYouMean } from "../core/settings.ts";
+import { wholeContext } from "../core/whole-context.ts";
 import type { Engine } from "../engines/engine.ts";
 import {
   type EngineConfig,
@@ -205,9 +206,10 @@ type UsedMemory = Pick<TrainingConfig, "rollout" | "algorithm">;
 /** The use of the engine in a run of a configuration. */
 export function trainingUse({ rollout, algorithm }: UsedMemory): EngineUse {
   const needed = factsOf(algorithm).capabilities;
+  const longest = rollout.maxTokens === wholeContext ? assumedLength : rollout.maxTokens;
   return {
     training: true,
-    length: Math.max(assumedLength, rollout.maxTokens),
+    length: Math.max(assumedLength, longest),
     trajectories: rollout.tasksPerStep * rollout.groupSize,
     concurrency: rollout.concurrency,
     ahead: rollout.ahead,

@@ -9,7 +9,7 @@ import { modelFolder, openModel, samplingUse } from "./model.ts";
  * @throws ConfigError, ModelError or EngineError if there is no such model
  */
 export async function serveToAgents(model: string): Promise<AgentEndpoint & { close(): Promise<void> }> {
-  const config = resolveConfig({ model });
+  const config = resolveConfig({ model, environment: { name: "agent" } });
   const { engine, chat } = config;
   const use = samplingUse(config);
   const folder = await modelFolder({ model, environment: { name: "agent" }, engine }, undefined, use);

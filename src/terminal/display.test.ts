@@ -34,9 +34,29 @@ test("every line of a run fits 60 columns, commands excepted", () => {
   expect(command).toBeGreaterThan(0);
   for (const [i, line] of lines.entries()) if (i !== command) expect(line.length, line).toBeLessThanOrEqual(60);
   expect(lines.slice(0, 2)).toEqual([
-    " step reward success turns entropy sampled/s       time",
-    "    3  0.500   0.500   2.0   0.100         5       10 s",
+    " step reward success turns   cut entropy       time",
+    "    3  0.500   0.500   2.0     –   0.100       10 s",
   ]);
+});
+
+test("in a pipe each step says the time that is left, by the steps so far; on a terminal the line below does", () => {
+  const events: TrainingEvent[] = [
+    { type: "run-started", folder: "runs/a", steps: 9, resumedAt: 0 },
+    { type: "phase", phase: "rollout", step: 3, total: 16 },
+    { type: "stepped", record, timing },
+  ];
+  const [, step = "", left = ""] = shown(60, events);
+  expect(step).toMatch(/10 s$/);
+  expect(left).toMatch(/^ +[\d.]+ s left$/);
+  expect(shown(100, events)[1]).toMatch(/10 s {2}[\d.]+ s left$/);
+  const last = { ...record, step: 9 };
+  expect(
+    shown(100, [
+      ...events.slice(0, 1),
+      { type: "phase", phase: "rollout", step: 9, total: 16 },
+      { type: "stepped", record: last, timing },
+    ])[1],
+  ).toMatch(/10 s$/);
 });
 
 test("a step on demonstrations has its own columns", () => {

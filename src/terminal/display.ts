@@ -7,6 +7,7 @@ import {
   nothingYet,
   type Progress,
   phaseLine,
+  secondsLeft,
   serverLine,
   statusLine,
   stepHeading,
@@ -51,7 +52,8 @@ export function showProgress(screen: Screen, episodesPerStep: number): Display {
       }
       const cost = estimated ? undefined : costLines(progress, episodesPerStep, seconds());
       if (cost !== undefined) estimated = true;
-      for (const line of [...(cost ?? []), ...eventLines(event, folder, screen)]) screen.line(line);
+      const left = event.type === "stepped" ? leftText(progress, seconds()) : "";
+      for (const line of [...(cost ?? []), ...eventLines(event, folder, screen, left)]) screen.line(line);
       if (event.type === "interrupted") interruptedAt = event.step;
     },
     stop: () => {
@@ -65,8 +67,24 @@ export function showProgress(screen: Screen, episodesPerStep: number): Display {
   };
 }
 
-/** Returns the lines of an event that stay on the screen. */
-function eventLines(event: TrainingEvent, folder: string, { live, paint, width }: Screen): string[] {
+/** The time that a run will still take, by the steps so far. */
+function leftText(progress: Progress, now: number): string {
+  const left = progress.step < progress.steps || progress.evaluationSeconds > 0 ? secondsLeft(progress, now) : undefined;
+  return left === undefined ? "" : `  ${duration(left)} left`;
+}
+
+/** A pipe may be wider than it says; where it is said to be narrow, the time left has a line of its own. */
+const pipeWidth = 100;
+
+/** A step's line with the time left behind it. On a terminal the line below says it. */
+function stepLines(line: string, left: string, width: number): string[] {
+  return left === "" || width >= pipeWidth || line.length + left.length <= width
+    ? [line + left]
+    : [line, left.trimStart().padStart(line.length)];
+}
+
+/** Returns the lines of an event that stay on the screen. @param left said behind a step */
+function eventLines(event: TrainingEvent, folder: string, { live, paint, width }: Screen, left: string): string[] {
   const some = (line: string | undefined) => (line === undefined ? [] : [line]);
   switch (event.type) {
     case "run-started":
@@ -78,7 +96,10 @@ function eventLines(event: TrainingEvent, folder: string, { live, paint, width }
     case "evaluated":
       return wrap(evaluationLine(event.record), width);
     case "stepped":
-      return [stepLine(event.record, event.timing, width), ...some(serverLine(event.timing))];
+      return [
+        ...stepLines(stepLine(event.record, event.timing, width), live ? "" : left, width),
+        ...some(serverLine(event.timing)),
+      ];
     case "notice":
       return wrap(event.message, width);
     case "warning": {

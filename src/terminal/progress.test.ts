@@ -5,7 +5,10 @@ import { advance, evaluationLine, nothingYet, phaseLine, secondsLeft, statusLine
 
 const record: StepRecord = {
   step: 12,
-  metrics: { reward: 0.46875, success: 0.5, turns: 5.25, entropy: 0.0312, kl: 0.00042, samplerGapMax: 1.2e-4 },
+  metrics: {
+    ...{ reward: 0.46875, success: 0.5, turns: 5.25, episodes: 16, truncatedActions: 21 },
+    ...{ entropy: 0.0312, kl: 0.00042, samplerGapMax: 1.2e-4 },
+  },
 };
 const timing: TimingRecord = {
   step: 12,
@@ -45,8 +48,8 @@ const evaluation: EvaluationRecord = {
 
 test("a step's line has every number under its heading", () => {
   expect([stepHeading(record), stepLine(record, timing)]).toEqual([
-    " step reward success turns entropy       kl      gap sampled/s trained/s       time",
-    "   12  0.469   0.500   5.3   0.031   4.2e-4   1.2e-4     9,800     4,100      3.5 s",
+    " step reward success turns   cut entropy       kl      gap sampled/s trained/s       time",
+    "   12  0.469   0.500   5.3  25 %   0.031   4.2e-4   1.2e-4     9,800     4,100      3.5 s",
   ]);
 });
 

@@ -149,6 +149,7 @@ const rolloutColumns: readonly Column[] = [
   { heading: "reward", width: 7, text: ({ metrics }) => fixed(metrics.reward) },
   { heading: "success", width: 8, text: ({ metrics }) => fixed(hasSuccess(metrics) ? metrics.success : null) },
   { heading: "turns", width: 6, text: ({ metrics }) => fixed(metrics.turns, 1) },
+  { heading: "cut", width: 6, text: ({ metrics }) => cutOff(metrics) },
   { heading: "entropy", width: 8, text: ({ metrics }) => fixed(metrics.entropy) },
   { heading: "kl", width: 9, optional: 4, text: ({ metrics }) => number(metrics.kl, 2) },
   { heading: "gap", width: 9, optional: 3, text: ({ metrics }) => number(metrics.samplerGapMax, 2) },
@@ -156,6 +157,12 @@ const rolloutColumns: readonly Column[] = [
   trained,
   time,
 ];
+
+/** The share of the messages that a limit of tokens ended. */
+function cutOff({ truncatedActions, turns, episodes }: StepRecord["metrics"]): string {
+  const messages = (turns ?? 0) * (episodes ?? 0);
+  return messages === 0 ? "–" : `${Math.round((100 * (truncatedActions ?? 0)) / messages)} %`;
+}
 
 /** False where no episode succeeds although there are rewards: the environment probably has no success. */
 function hasSuccess({ success, reward }: StepRecord["metrics"]): boolean {

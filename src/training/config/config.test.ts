@@ -1,6 +1,7 @@
 import "../../../test/office.ts";
 import { expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
+import { wholeContext } from "../../core/whole-context.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { isEnvironment, resolveConfig } from "./config.ts";
 import type { TrainingConfig } from "./settings.ts";
@@ -14,6 +15,15 @@ const own: Environment = {
     throw new Error("not needed");
   },
 };
+
+test("an agent's messages are as long as the model's context, unless the configuration says otherwise", () => {
+  const agent: Environment = { ...own, play: () => Promise.reject(new Error("not needed")) };
+  const limitOf = (...given: Parameters<typeof resolveConfig>) => resolveConfig(...given).rollout.maxTokens;
+  expect(limitOf({ environment: agent })).toBe(wholeContext);
+  expect(limitOf({}, { environment: agent })).toBe(wholeContext);
+  expect(limitOf({ environment: agent, rollout: { maxTokens: 96 } })).toBe(96);
+  expect(limitOf({ environment: own })).toBe(96);
+});
 
 test("more mini-batches than a step has groups are refused before it runs, those of a preset dealt out over the groups", () => {
   expect(() => resolveConfig({ algorithm: { kind: "ppo", miniBatches: 4 }, rollout: { tasksPerStep: 2 } })).toThrow(

@@ -3,6 +3,7 @@ import { ConfigError } from "../../core/errors.ts";
 import { isRecord } from "../../core/record.ts";
 import { findSecret } from "../../core/secrets.ts";
 import { parseSettings, requireAll } from "../../core/settings.ts";
+import { wholeContext } from "../../core/whole-context.ts";
 import { defaultEngine, engineKind, findEngine } from "../../engines/registry.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { refuseKeys } from "../../rewards/config.ts";
@@ -39,6 +40,7 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
     settingsSchema,
     [chosenByAlgorithm, chosenByAhead, chosenByEngine, chosenByEnvironment]
       .map((choose) => choose(asked))
+      .concat(chosenForAgents(flags.environment ?? user.environment))
       .concat(asked)
       .reduce(merge),
   );
@@ -74,6 +76,11 @@ function chosenByAlgorithm(asked: unknown): unknown {
   const { rollout: sampled, optimizer, miniBatches } = defaultsOf(algorithm.kind);
   const dealt = tasks >= 1 && tasks < miniBatches ? { miniBatches: tasks } : {};
   return { algorithm: { kind: algorithm.kind, ...dealt }, rollout: sampled, optimizer };
+}
+
+/** Messages of an agent are as long as its author lets them be: an answer that is cut off is no JSON, and no call. */
+function chosenForAgents(environment: UserConfig["environment"]): unknown {
+  return isEnvironment(environment) && environment.play !== undefined ? { rollout: { maxTokens: wholeContext } } : undefined;
 }
 
 /** Stale rollouts are corrected unless that is switched off. */

@@ -5,6 +5,7 @@ import { chatSettingsSchema } from "../../chat/settings.ts";
 import { acts } from "../../core/acts.ts";
 import { settingsDoor } from "../../core/door.ts";
 import { longestTimer } from "../../core/timer.ts";
+import { wholeContext } from "../../core/whole-context.ts";
 import { engineSchema } from "../../engines/registry.ts";
 import { rewardsSchema } from "../../rewards/config.ts";
 import { branchingSchema } from "../../rollouts/branching/settings.ts";
@@ -17,7 +18,7 @@ const splitName = z.string().regex(/^\w[\w.-]*$/, "a name of letters, digits, _,
 /** Beyond these no machine has the memory, and the run would end in its middle. */
 export const maxEpisodesOfStep = 100_000;
 /** Tokens of an action, turns of an episode: longer than any model's context. */
-const maxLength = 10_000_000;
+const maxLength = wholeContext;
 
 /**
  * A run's whole configuration. Defaults are those of the default run; where a number was taken from somewhere, it says so.
@@ -65,7 +66,12 @@ export const settingsSchema = settingsDoor("a configuration", {
           "an environment's turn rewards: `per-turn` (default) leaves each at its turn and needs an algorithm that uses them; `sum` trains on the return",
         ),
       /** Office actions take about 20. */
-      maxTokens: z.int().min(1).max(maxLength).default(96).describe("tokens of one assistant message, at most"),
+      maxTokens: z
+        .int()
+        .min(1)
+        .max(maxLength)
+        .default(96)
+        .describe("tokens of one assistant message, at most; of an agent by default what the model's context holds (10,000,000)"),
       /** 1, so that the policy that is sampled is the model itself. */
       temperature: z.number().positive().default(1).describe("of sampling, and of the trained distribution"),
       topP: z
