@@ -239,7 +239,7 @@ test("eval --agent measures one agent with a model of this machine and one of an
   await trainAgentCommand([file], { tasks: flags.tasks, reward: flags.reward, dashboard: false, ...short }, screen);
   const files = `--tasks ${flags.tasks} --reward ${flags.reward}`;
   expect(text.out).toContain(`eval --agent ${file} ${files} --k 4 --compare ${model} `);
-  expect(text.out).toContain(` train-agent ${files} --algorithm seeupo --model ${model}`);
+  expect(text.out).toContain(` train-agent ${files} --model ${model} --teacher `);
   expect(text.out).toContain(` -- ${file}\n`);
   expect(text.out).not.toContain(" chat --model");
 });
