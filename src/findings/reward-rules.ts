@@ -82,6 +82,6 @@ function nextFor(value: number, { trajectories }: EpisodeFacts): string {
   if (value > 0) return "Check that the reward depends on what the model did: read the example.";
   return (
     "Read the example. If the answer is right, the reward function is wrong. If the model cannot do the task yet, begin with " +
-    "demonstrations (`retrograde-rl sft`), easier tasks, partial rewards or a stronger model."
+    "demonstrations (`retrograde-rl sft`, of an agent `train-agent --teacher`), easier tasks, partial rewards or a stronger model."
   );
 }

@@ -1,4 +1,5 @@
 import { useMemo, useState } from "preact/hooks";
+import { causeOf } from "../../../src/findings/cause.ts";
 import { ask, type FindingList, type RunDetail, useAsked } from "../api.ts";
 import { count, number, percent } from "../format.ts";
 import { Problem, Stat } from "../parts/bits.tsx";
@@ -264,8 +265,8 @@ function Notices({ run }: { readonly run: RunDetail }) {
   const warnings = messages.filter(
     ({ level, message }) => level === "warning" && !rules.some(({ rule }) => message.startsWith(`${rule} (`)),
   );
-  const known = new Set(rules.map(({ rule }) => rule));
-  // A step without any signal is a warning of its own.
+  const known = new Set(rules.map(({ rule }) => causeOf(rule)));
+  // Steps without any signal are a warning of their own.
   const findings = (value?.findings ?? []).filter(({ rule }) => rule !== "little-signal" || !known.has("no-signal"));
   const problems = [...(error === undefined ? [] : [error]), ...(value?.problems ?? [])];
   if (rules.length + warnings.length + findings.length + control.length + problems.length === 0) return null;
@@ -289,7 +290,7 @@ function Notices({ run }: { readonly run: RunDetail }) {
           </p>
         </article>
       ))}
-      {rules.map(({ rule, cause, next, example, where, records }) => (
+      {rules.map(({ rule, cause, next, example, where, since, records }) => (
         <article key={rule} class="notice warn">
           <b>{cause}</b>
           <p>
@@ -299,8 +300,7 @@ function Notices({ run }: { readonly run: RunDetail }) {
             <a class="plain" href={link(["report"], { path: "warnings.md" })}>
               {rule}
             </a>{" "}
-            · last in {where}
-            {records > 1 && `, ${records} times in all`}
+            · {records > 1 ? `since ${since}, ${records} times, last in ${where}` : `in ${where}`}
           </p>
         </article>
       ))}
@@ -325,15 +325,20 @@ function Notices({ run }: { readonly run: RunDetail }) {
 interface NamedWarning extends Warning {
   /** The newest record that has it. */
   readonly where: string;
+  /** The oldest record with a warning of this cause. */
+  readonly since: string;
   readonly records: number;
 }
 
-/** The warnings of all steps and evaluations, each once, as its newest record has it. */
+/** The warnings of all steps and evaluations: one for each cause, as its newest record has it. */
 function namedWarnings({ steps, evaluations }: RunDetail): NamedWarning[] {
   const found = new Map<string, NamedWarning>();
   const add = (warnings: readonly Warning[] = [], where: string) => {
-    for (const warning of warnings)
-      found.set(warning.rule, { ...warning, where, records: 1 + (found.get(warning.rule)?.records ?? 0) });
+    for (const warning of warnings) {
+      const cause = causeOf(warning.rule);
+      const { since = where, records = 0 } = found.get(cause) ?? {};
+      found.set(cause, { ...warning, where, since, records: records + 1 });
+    }
   };
   for (const { warnings, when } of evaluations) if (when === "before") add(warnings, "the evaluation before training");
   for (const { warnings, step } of steps) add(warnings, `step ${step}`);

@@ -1,8 +1,9 @@
 import { RunError } from "../../core/errors.ts";
+import { causeOf } from "../../findings/cause.ts";
 import type { EvaluationRecord, StepRecord, Warning } from "../../runs/records.ts";
 import type { OnEvent } from "./events.ts";
 
-/** Announces the warnings that the record before did not have. */
+/** Announces the warnings whose cause the record before did not have. */
 export function announceWarnings(
   warnings: readonly Warning[] = [],
   before: readonly Warning[] = [],
@@ -10,7 +11,7 @@ export function announceWarnings(
   onEvent: OnEvent,
 ): void {
   for (const warning of warnings)
-    if (!before.some(({ rule }) => rule === warning.rule))
+    if (!before.some(({ rule }) => causeOf(rule) === causeOf(warning.rule)))
       onEvent({ type: "warning", message: warningText(warning, where), warning });
 }
 
