@@ -1,7 +1,16 @@
 import "../extensions/install.ts";
 
+export { type AgentDefinition, type AgentModel, agentEnvironment } from "../extensions/agents/agent.ts";
+export { type AgentEvaluation, type EvaluatedAgent, evaluateAgent } from "../extensions/agents/evaluate-agent.ts";
+export { compareAgents, type MeasuredAgent, type MeasuredTask, type MeasureOptions } from "../extensions/agents/measure.ts";
+export type { AgentProgram } from "../extensions/agents/program.ts";
+export { type AgentRecord, type AgentRecording, recordAgent } from "../extensions/agents/record-agent.ts";
+export type { AgentTeacher, ScriptedTeacher, TeacherMessage, TeacherRequest } from "../extensions/agents/scripted-teacher.ts";
+export type { AgentEndpoint } from "../extensions/agents/served-agent-model.ts";
+export type { SplitTasks } from "../extensions/agents/tasks.ts";
 export { type TaughtRun, trainAgent } from "../extensions/agents/taught-agent.ts";
 export type { DemonstrationSettings, TaughtTraining } from "../extensions/agents/taught-plan.ts";
+export type { AgentEnd, AgentFunction, AgentRun, AgentTraining } from "../extensions/agents/train-agent.ts";
 export { type ProtocolOptions, researchProtocol } from "../extensions/arpo-protocol/protocol.ts";
 export { type ResearchReward, researchReward } from "../extensions/arpo-protocol/reward.ts";
 export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.ts";
@@ -16,12 +25,29 @@ export {
   serveEnvironment,
 } from "../extensions/remote/server/serve-environment.ts";
 export type { RunningEnvironmentServer } from "../extensions/remote/server/settings.ts";
+export { type AiSdkTool, fromAiSdk } from "../extensions/tools/ai-sdk.ts";
+export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../extensions/tools/fetch/fetch.ts";
+export { type LimitSettings, withLimits } from "../extensions/tools/limits.ts";
+export type { McpServer } from "../extensions/tools/mcp/connection.ts";
+export { connectMcp } from "../extensions/tools/mcp/mcp.ts";
+export type { Mcp, McpSettings } from "../extensions/tools/mcp/settings.ts";
+export {
+  createPython,
+  type Python,
+  type PythonResult,
+  type PythonSession,
+  type PythonSettings,
+} from "../extensions/tools/python/python.ts";
+export { type CacheOptions, cachedSearch } from "../extensions/tools/search/cached.ts";
+export type { Document } from "../extensions/tools/search/corpus.ts";
+export { localSearch, readLocalSearch } from "../extensions/tools/search/local.ts";
+export type { SearchOptions, SearchProvider, SearchResult } from "../extensions/tools/search/provider.ts";
+export { readRecordedSearch, recordedSearch } from "../extensions/tools/search/recorded.ts";
+export { type SearchToolOptions, searchTool } from "../extensions/tools/search/search.ts";
+export { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../extensions/tools/search/web.ts";
 export type { ActionFormat, ReadAction } from "../src/actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "../src/actions/fenced-code.ts";
 export { pythonCalls } from "../src/actions/python-calls.ts";
-export { compareAgents, type MeasuredAgent, type MeasuredTask, type MeasureOptions } from "../src/agents/measure.ts";
-export type { AgentProgram } from "../src/agents/program.ts";
-export type { SplitTasks } from "../src/agents/tasks.ts";
 export type { ConversationReply, ConversationRequest } from "../src/chat/conversation.ts";
 export {
   ConfigError,
@@ -35,7 +61,6 @@ export {
 } from "../src/core/errors.ts";
 export type { AssistantMessage, Message, ToolCall } from "../src/core/messages.ts";
 export type { Trajectory } from "../src/core/trajectory.ts";
-export { type AgentDefinition, type AgentModel, agentEnvironment } from "../src/environments/agent.ts";
 export {
   type DefinedEpisode,
   defineEnvironment,
@@ -71,11 +96,7 @@ export {
   evaluate,
   type PricedJudge,
 } from "../src/sdk/evaluate.ts";
-export { type AgentEvaluation, type EvaluatedAgent, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
-export { type AgentRecord, type AgentRecording, recordAgent } from "../src/sdk/record-agent.ts";
-export type { AgentTeacher, ScriptedTeacher, TeacherMessage, TeacherRequest } from "../src/sdk/scripted-teacher.ts";
-export type { AgentEndpoint } from "../src/sdk/served-agent-model.ts";
 export {
   type CodeOptions,
   type PlanOptions,
@@ -85,28 +106,7 @@ export {
   type TrainOptions,
   train,
 } from "../src/sdk/train.ts";
-export type { AgentEnd, AgentFunction, AgentRun, AgentTraining } from "../src/sdk/train-agent.ts";
 export { trustRun, UntrustedError } from "../src/sdk/trust.ts";
-export { type AiSdkTool, fromAiSdk } from "../src/tools/ai-sdk.ts";
-export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../src/tools/fetch/fetch.ts";
-export { type LimitSettings, withLimits } from "../src/tools/limits.ts";
-export type { McpServer } from "../src/tools/mcp/connection.ts";
-export { connectMcp } from "../src/tools/mcp/mcp.ts";
-export type { Mcp, McpSettings } from "../src/tools/mcp/settings.ts";
-export {
-  createPython,
-  type Python,
-  type PythonResult,
-  type PythonSession,
-  type PythonSettings,
-} from "../src/tools/python/python.ts";
-export { type CacheOptions, cachedSearch } from "../src/tools/search/cached.ts";
-export type { Document } from "../src/tools/search/corpus.ts";
-export { localSearch, readLocalSearch } from "../src/tools/search/local.ts";
-export type { SearchOptions, SearchProvider, SearchResult } from "../src/tools/search/provider.ts";
-export { readRecordedSearch, recordedSearch } from "../src/tools/search/recorded.ts";
-export { type SearchToolOptions, searchTool } from "../src/tools/search/search.ts";
-export { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../src/tools/search/web.ts";
 export { defineTool, type JsonSchema, type Tool, type ToolContext } from "../src/tools/tool.ts";
 export { defineConfig } from "../src/training/config/config.ts";
 export type { UserConfig } from "../src/training/config/user-config.ts";

@@ -1,9 +1,9 @@
 import "../extensions/engines.ts";
 
+import { type AgentEvaluation, evaluateAgent } from "../extensions/agents/evaluate-agent.ts";
 import { ConfigError, MeasurementError } from "../src/core/errors.ts";
 import { verdictWithheld } from "../src/core/outcome.ts";
 import type { TaskRequest } from "../src/environments/define.ts";
-import { type AgentEvaluation, evaluateAgent } from "../src/sdk/evaluate-agent.ts";
 import { interval, percent } from "../src/terminal/format.ts";
 
 /** `retrograde-rl/vitest`: a matcher for tests of agents, whose answers differ from attempt to attempt. */

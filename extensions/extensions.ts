@@ -20,6 +20,7 @@ import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeSettingsSchema } from "./office/settings.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
+import { diagnoseSandbox } from "./tools/python/diagnose.ts";
 
 /** Nothing of ours is around it: AppWorld's server guards what the code may import, and is no sandbox. */
 const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's server, which is no sandbox" } as const;
@@ -49,4 +50,5 @@ export const extensions: readonly Extension[] = [
   { conversations: conversationFormats },
   { rewards: { judge: judgeRewards }, judge: judgeEvaluation },
   { engines },
+  { diagnose: diagnoseSandbox },
 ];

@@ -1,6 +1,7 @@
 import { addEngines, type EngineKind } from "./engines/registry.ts";
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
 import { addRewards, type BroughtRewards } from "./rewards/create.ts";
+import { addDiagnosis, type Diagnose } from "./sdk/diagnoses.ts";
 import { addDefaults, type Defaults } from "./training/config/defaults.ts";
 import { addJudge, type JudgeAnswers } from "./training/evaluation/judge.ts";
 import { addConversationFormats, type ConversationFormat } from "./training/supervised/formats.ts";
@@ -16,18 +17,21 @@ export interface Extension {
   /** Judges the answers of an evaluation. */
   readonly judge?: JudgeAnswers;
   readonly defaults?: Defaults;
+  /** A look at this machine, for `doctor`. */
+  readonly diagnose?: Diagnose;
   /** Formats of conversations to learn from. */
   readonly conversations?: readonly ConversationFormat[];
 }
 
 /** Adds what extensions bring. Adding one again changes nothing. */
 export function useExtensions(extensions: readonly Extension[]): void {
-  for (const { environments, wires, engines, rewards = {}, judge, defaults, conversations = [] } of extensions) {
+  for (const { environments, wires, engines, rewards = {}, judge, defaults, diagnose, conversations = [] } of extensions) {
     addEnvironments(environments, wires);
     addEngines(engines);
     addConversationFormats(conversations);
     addRewards(rewards);
     if (judge !== undefined) addJudge(judge);
     if (defaults !== undefined) addDefaults(defaults);
+    if (diagnose !== undefined) addDiagnosis(diagnose);
   }
 }

@@ -2,7 +2,7 @@ import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
-import { type Interception, interceptModels, type OwnAccess } from "../src/agents/intercept.ts";
+import { type Interception, interceptModels, type OwnAccess } from "../extensions/agents/intercept.ts";
 import { echoServer } from "./echo-server.ts";
 
 /** HTTP clients and what episodes share, of the published packages. `.ci/agent-sdks` installs them. */

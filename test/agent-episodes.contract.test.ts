@@ -1,7 +1,7 @@
 import http from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type InterceptedEpisode, interceptModels } from "../src/agents/intercept.ts";
-import { evaluateAgent } from "../src/sdk/evaluate-agent.ts";
+import { evaluateAgent } from "../extensions/agents/evaluate-agent.ts";
+import { type InterceptedEpisode, interceptModels } from "../extensions/agents/intercept.ts";
 import { type EchoServer, echoServer } from "./echo-server.ts";
 
 /** Who an episode is, and who owns the state of the process. */

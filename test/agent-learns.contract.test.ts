@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { trainAgent } from "../extensions/agents/taught-agent.ts";
+import type { AgentTraining } from "../extensions/agents/train-agent.ts";
 import { readMetrics } from "../src/runs/read.ts";
-import type { AgentTraining } from "../src/sdk/train-agent.ts";
 
 /** Agents that know nothing of this package, trained for a few steps from the bundled model: they get better. */
 

@@ -2,14 +2,14 @@ import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { agentEnvironment } from "../extensions/agents/agent.ts";
+import { trainedAgent } from "../extensions/agents/train-agent.ts";
+import { engineModel } from "../extensions/inference/engine-model.ts";
+import { type RunningInference, serveInference } from "../extensions/inference/server.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import type { Sampler } from "../src/engines/engine.ts";
-import { agentEnvironment } from "../src/environments/agent.ts";
-import { engineModel } from "../src/inference/engine-model.ts";
-import { type RunningInference, serveInference } from "../src/inference/server.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
-import { trainedAgent } from "../src/sdk/train-agent.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 
 /** Agents of the published packages against the endpoint: served, and as the episodes of a run. `.ci/agent-sdks` installs them. */

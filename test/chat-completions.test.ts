@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { RunningInference } from "../extensions/inference/server.ts";
 import { startInference } from "../extensions/serve/cli/serve.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { evalCommand } from "../src/cli/commands/eval.ts";
-import type { RunningInference } from "../src/inference/server.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { checkJson } from "../src/tools/check-json.ts";
 

@@ -11,13 +11,13 @@ import "../extensions/remote/remote.ts";
 import "../extensions/remote/server/serve-environment.ts";
 import "../extensions/tinker/server/server.ts";
 import { doorSheets } from "../src/core/door.ts";
-import "../src/inference/server.ts";
+import "../extensions/inference/server.ts";
 import "../src/sdk/evaluate.ts";
-import "../src/sdk/evaluate-agent.ts";
-import "../src/tools/ai-sdk.ts";
-import "../src/tools/limits.ts";
-import "../src/tools/mcp/mcp.ts";
-import "../src/tools/search/search.ts";
+import "../extensions/agents/evaluate-agent.ts";
+import "../extensions/tools/ai-sdk.ts";
+import "../extensions/tools/limits.ts";
+import "../extensions/tools/mcp/mcp.ts";
+import "../extensions/tools/search/search.ts";
 import "../src/training/config/settings.ts";
 import "../src/training/supervised/conversations.ts";
 import "../src/training/supervised/lessons.ts";
@@ -84,11 +84,11 @@ const open: Readonly<Record<string, string>> = {
     "models' folders: configurations of published models have fields of many programs; those that change the arithmetic are refused there",
   "src/chat/": "models' tokenizers, as above; and calls that models write",
   "src/actions/": "calls that models write: what is unknown is an argument",
-  "src/tools/search/": "answers of search services, which are shown as text; and files of our own",
-  "src/tools/python/": "lines of our own program",
-  "src/inference/asked.ts": "requests: unknown fields are refused where their settings of sampling are sorted",
-  "src/inference/gemini-schema.ts": "a schema's own words",
-  "src/inference/generate-content.ts": "settings that are handed on, and safety settings of which each is",
+  "extensions/tools/search/": "answers of search services, which are shown as text; and files of our own",
+  "extensions/tools/python/": "lines of our own program",
+  "extensions/inference/asked.ts": "requests: unknown fields are refused where their settings of sampling are sorted",
+  "extensions/inference/gemini-schema.ts": "a schema's own words",
+  "extensions/inference/generate-content.ts": "settings that are handed on, and safety settings of which each is",
   "src/completions/": "answers of services for completions, whose fields differ; what has a meaning is asked for",
   "extensions/judge/": "answers that judges write, and files of our own",
   "src/rollouts/": "what an environment returns: episodes are instances with state of their own",
@@ -100,8 +100,8 @@ const open: Readonly<Record<string, string>> = {
   "src/hub/": "lists of files",
   "src/cli/": "our own package.json",
   "src/core/": "a part of an option that chooses among them; and doors",
-  "src/agents/tasks.ts": "every field of a task is handed to the agent and its reward",
-  "src/tools/ai-sdk.ts": "schemas and outputs of the AI SDK",
+  "extensions/agents/tasks.ts": "every field of a task is handed to the agent and its reward",
+  "extensions/tools/ai-sdk.ts": "schemas and outputs of the AI SDK",
   "extensions/evals/rft/": "every field of a row is handed to the grader",
   "extensions/evals/promptfoo.ts": "promptfoo's own results, and messages that are sent as they are",
   "extensions/tinker/client/":

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { engineModel } from "../extensions/inference/engine-model.ts";
+import { type RunningInference, serveInference } from "../extensions/inference/server.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
-import { engineModel } from "../src/inference/engine-model.ts";
-import { type RunningInference, serveInference } from "../src/inference/server.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 
 /** The endpoint's interfaces, byte by byte where a client would notice. test/agent-sdks.contract.test.ts has the clients. */

@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { agentMatchers } from "../entries/vitest.ts";
-import { isServiceError } from "../src/agents/blame.ts";
-import { compareAgents } from "../src/agents/measure.ts";
+import { isServiceError } from "../extensions/agents/blame.ts";
+import { evaluateAgent } from "../extensions/agents/evaluate-agent.ts";
+import { compareAgents } from "../extensions/agents/measure.ts";
+import { type AgentEnd, trainedAgent } from "../extensions/agents/train-agent.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { rollout } from "../src/rollouts/rollout.ts";
-import { evaluateAgent } from "../src/sdk/evaluate-agent.ts";
-import { type AgentEnd, trainedAgent } from "../src/sdk/train-agent.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 
 /** A server that answers as the model's name says, every `n`th request of it. */

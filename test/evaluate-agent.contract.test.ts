@@ -6,13 +6,13 @@ import { promisify } from "node:util";
 import { ToolLoopAgent } from "ai";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type AgentMatchers, agentMatchers } from "../entries/vitest.ts";
-import { compareAgents } from "../src/agents/measure.ts";
+import { evaluateAgent } from "../extensions/agents/evaluate-agent.ts";
+import { compareAgents } from "../extensions/agents/measure.ts";
+import type { AgentEnd } from "../extensions/agents/train-agent.ts";
+import { engineModel } from "../extensions/inference/engine-model.ts";
+import { type RunningInference, serveInference } from "../extensions/inference/server.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
-import { engineModel } from "../src/inference/engine-model.ts";
-import { type RunningInference, serveInference } from "../src/inference/server.ts";
-import { evaluateAgent } from "../src/sdk/evaluate-agent.ts";
-import type { AgentEnd } from "../src/sdk/train-agent.ts";
 import { scriptedSampler } from "./scripted-sampler.ts";
 
 declare module "vitest" {

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { exportRun } from "../src/runs/export/export.ts";
+import { exportRun } from "../extensions/inspect/export/export.ts";
 import { readRun } from "../src/runs/read.ts";
 import type { EvaluationRecord } from "../src/runs/records.ts";
 import { addStep, newRun, trajectoryOf } from "../src/runs/store.fixture.ts";

@@ -2,12 +2,12 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { splitTasks } from "../src/agents/tasks.ts";
+import { splitTasks } from "../extensions/agents/tasks.ts";
+import { rewardOf, trainedAgent } from "../extensions/agents/train-agent.ts";
 import { defineEnvironment } from "../src/environments/define.ts";
 import { codeDigests } from "../src/files/code-digests.ts";
 import { createRun, requireSameParts } from "../src/runs/write.ts";
 import { codeAndData, tasksOf } from "../src/sdk/made-of.ts";
-import { rewardOf, trainedAgent } from "../src/sdk/train-agent.ts";
 import { resolveConfig } from "../src/training/config/config.ts";
 import { loadConfigFile } from "../src/training/config/config-file.ts";
 

@@ -7,11 +7,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterEach, describe, expect, test } from "vitest";
+import type { McpServer } from "../extensions/tools/mcp/connection.ts";
+import { connectMcp } from "../extensions/tools/mcp/mcp.ts";
+import type { Mcp, McpSettings } from "../extensions/tools/mcp/settings.ts";
 import { defineEnvironment } from "../src/environments/define.ts";
 import { callTool } from "../src/rollouts/call-tool.ts";
-import type { McpServer } from "../src/tools/mcp/connection.ts";
-import { connectMcp } from "../src/tools/mcp/mcp.ts";
-import type { Mcp, McpSettings } from "../src/tools/mcp/settings.ts";
 import type { Tool } from "../src/tools/tool.ts";
 
 /** Published MCP servers, as strangers start and ask them. `.ci/mcp-servers` installs them. */

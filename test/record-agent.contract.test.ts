@@ -3,10 +3,10 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { conversationsOf } from "../src/agents/demonstrations.ts";
+import { conversationsOf } from "../extensions/agents/demonstrations.ts";
+import { recordAgent } from "../extensions/agents/record-agent.ts";
+import type { AgentEnd } from "../extensions/agents/train-agent.ts";
 import { readMetrics } from "../src/runs/read.ts";
-import { recordAgent } from "../src/sdk/record-agent.ts";
-import type { AgentEnd } from "../src/sdk/train-agent.ts";
 import { readConversations } from "../src/training/supervised/conversations.ts";
 import { invoke } from "./command-line.ts";
 

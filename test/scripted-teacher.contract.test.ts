@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { recordAgent } from "../src/sdk/record-agent.ts";
-import type { TeacherRequest } from "../src/sdk/scripted-teacher.ts";
+import { recordAgent } from "../extensions/agents/record-agent.ts";
+import type { TeacherRequest } from "../extensions/agents/scripted-teacher.ts";
 import { readConversations } from "../src/training/supervised/conversations.ts";
 import { invoke } from "./command-line.ts";
 

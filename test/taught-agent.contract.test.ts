@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import type { TeacherRequest } from "../extensions/agents/scripted-teacher.ts";
 import { trainAgent } from "../extensions/agents/taught-agent.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readEvaluations, readMetrics } from "../src/runs/read.ts";
-import type { TeacherRequest } from "../src/sdk/scripted-teacher.ts";
 import { invoke } from "./command-line.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "taught-agent-"));

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import "../extensions/install.ts";
-import { agentEnvironment } from "../src/environments/agent.ts";
+import { agentEnvironment } from "../extensions/agents/agent.ts";
 import { layout } from "../src/runs/layout.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";
 import type { UserConfig } from "../src/training/config/user-config.ts";

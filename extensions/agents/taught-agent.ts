@@ -1,20 +1,20 @@
 import { existsSync, readFileSync } from "node:fs";
-import { attemptsFile } from "../../src/agents/record-file.ts";
 import { ConfigError, RunError } from "../../src/core/errors.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { layout } from "../../src/runs/layout.ts";
 import { readSummary } from "../../src/runs/read.ts";
-import { type AgentRecord, recordAgent } from "../../src/sdk/record-agent.ts";
-import type { AgentTeacher } from "../../src/sdk/scripted-teacher.ts";
 import { type CodeOptions, checkPlan, planRun, type RunPlan, runPrinted, type TrainedRun, train } from "../../src/sdk/train.ts";
-import { trainedAgent } from "../../src/sdk/train-agent.ts";
 import { count, plural } from "../../src/terminal/format.ts";
 import { shownPath } from "../../src/terminal/invocation.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
+import { type AgentRecord, recordAgent } from "./record-agent.ts";
+import { attemptsFile } from "./record-file.ts";
+import type { AgentTeacher } from "./scripted-teacher.ts";
 import { costsOf, firstAttempts, firstLine } from "./taught-costs.ts";
 import { type DemonstrationSettings, planTaught, type RunSettings, type TaughtPlan, type TaughtTraining } from "./taught-plan.ts";
+import { trainedAgent } from "./train-agent.ts";
 
 /** The result of a training with a teacher: of its last run, and of what led to it. */
 export interface TaughtRun extends TrainedRun {

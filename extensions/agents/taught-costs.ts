@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { modelFolder, trainingUse } from "../../src/sdk/model.ts";
-import type { AgentRecord } from "../../src/sdk/record-agent.ts";
 import type { CodeOptions } from "../../src/sdk/train.ts";
 import { count, duration, plural } from "../../src/terminal/format.ts";
 import { shownPath } from "../../src/terminal/invocation.ts";
@@ -12,6 +11,7 @@ import { planMemory } from "../local/memory-plan.ts";
 import { type ModelConfig, parameterCount } from "../local/model/model-config.ts";
 import { readModelConfig } from "../local/model/model-folder.ts";
 import { measurePeak } from "../local/peak.ts";
+import type { AgentRecord } from "./record-agent.ts";
 import type { DemonstrationSettings, TaughtPlan } from "./taught-plan.ts";
 
 /** The runs on demonstrations and on rollouts. */

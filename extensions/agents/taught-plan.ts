@@ -2,17 +2,17 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
-import type { SplitTasks } from "../../src/agents/tasks.ts";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
 import { runsFolder } from "../../src/runs/layout.ts";
 import { readJson } from "../../src/runs/read.ts";
-import { type AgentTeacher, askedTeacher } from "../../src/sdk/scripted-teacher.ts";
-import { type AgentTraining, isProgram, tasksOf } from "../../src/sdk/train-agent.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import type { Prices } from "../../src/training/evaluation/cost.ts";
+import { type AgentTeacher, askedTeacher } from "./scripted-teacher.ts";
+import type { SplitTasks } from "./tasks.ts";
+import { type AgentTraining, isProgram, tasksOf } from "./train-agent.ts";
 
 /** How demonstrations are recorded and learned, where a teacher is named. */
 export interface DemonstrationSettings {

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
-import type { SearchProvider, SearchResult } from "../../src/tools/search/provider.ts";
-import { recordedSearch } from "../../src/tools/search/recorded.ts";
 import { deepResearchSettingsSchema } from "../benchmarks/settings.ts";
+import type { SearchProvider, SearchResult } from "../tools/search/provider.ts";
+import { recordedSearch } from "../tools/search/recorded.ts";
 import { researchTools } from "./tools.ts";
 
 const settings = deepResearchSettingsSchema.parse({ data: {} });

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { createPython, type Python } from "../../src/tools/python/python.ts";
-import type { SearchProvider, SearchResult } from "../../src/tools/search/provider.ts";
 import { defineTool, type Tool } from "../../src/tools/tool.ts";
+import { createPython, type Python } from "../tools/python/python.ts";
+import type { SearchProvider, SearchResult } from "../tools/search/provider.ts";
 import { trim } from "./answer-text.ts";
 
 const attempts = 3;

@@ -1,12 +1,12 @@
 import { rmSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { defineEnvironment } from "../../src/environments/define.ts";
-import { createPython } from "../../src/tools/python/python.ts";
-import { recordedSearch } from "../../src/tools/search/recorded.ts";
-import { searchTool } from "../../src/tools/search/search.ts";
 import { chat, played } from "../../test/fixtures/written-sampler.ts";
 import { researchProtocol } from "../arpo-protocol/protocol.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
+import { createPython } from "../tools/python/python.ts";
+import { recordedSearch } from "../tools/search/recorded.ts";
+import { searchTool } from "../tools/search/search.ts";
 import { answer, asked, environment, folder, found, inEvaluation, python, search } from "./deep-research.fixture.ts";
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,9 +1,9 @@
 import { complete } from "../../src/completions/client.ts";
 import { CompletionError } from "../../src/completions/errors.ts";
 import { apiKeyFrom } from "../../src/core/api-key.ts";
-import { createPageReader } from "../../src/tools/fetch/fetch.ts";
-import type { SearchResult } from "../../src/tools/search/provider.ts";
 import { normalisedWords, overlapF1 } from "../arpo-protocol/answer-text.ts";
+import { createPageReader } from "../tools/fetch/fetch.ts";
+import type { SearchResult } from "../tools/search/provider.ts";
 import type { DeepResearchSettings } from "./settings.ts";
 
 /** The least word F1 between a sentence of a page and the snippet that found it. */

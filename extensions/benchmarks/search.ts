@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { apiKeyFrom } from "../../src/core/api-key.ts";
 import { ConfigError } from "../../src/core/errors.ts";
-import { cachedSearch } from "../../src/tools/search/cached.ts";
-import { readLocalSearch } from "../../src/tools/search/local.ts";
-import type { SearchProvider } from "../../src/tools/search/provider.ts";
-import { readRecordedSearch } from "../../src/tools/search/recorded.ts";
-import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../../src/tools/search/web.ts";
+import { cachedSearch } from "../tools/search/cached.ts";
+import { readLocalSearch } from "../tools/search/local.ts";
+import type { SearchProvider } from "../tools/search/provider.ts";
+import { readRecordedSearch } from "../tools/search/recorded.ts";
+import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../tools/search/web.ts";
 import type { DeepResearchSettings } from "./settings.ts";
 
 /**

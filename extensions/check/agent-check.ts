@@ -7,12 +7,12 @@ import type { Outcome } from "../../src/core/outcome.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { HttpError } from "../../src/http/http-error.ts";
-import type { InferenceModel } from "../../src/inference/model.ts";
-import { serveInference, unknownRoute } from "../../src/inference/server.ts";
-import { openAgent } from "../../src/sdk/agent-attempts.ts";
-import { emit, messageModel, wholeReply } from "../../src/sdk/teacher.ts";
-import type { AgentTraining } from "../../src/sdk/train-agent.ts";
 import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
+import { openAgent } from "../agents/agent-attempts.ts";
+import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
+import type { AgentTraining } from "../agents/train-agent.ts";
+import type { InferenceModel } from "../inference/model.ts";
+import { serveInference, unknownRoute } from "../inference/server.ts";
 import {
   answerFields,
   callingPolicies,

@@ -1,7 +1,7 @@
 import type { Completion } from "../../src/completions/answer.ts";
 import { complete } from "../../src/completions/client.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
-import type { AgentFunction, AgentRun, AgentTraining } from "../../src/sdk/train-agent.ts";
+import type { AgentFunction, AgentRun, AgentTraining } from "../agents/train-agent.ts";
 
 /** An evaluation of another package, as `trainAgent` and `evaluateAgent` take it. */
 export interface Evals<T extends TaskRequest> {

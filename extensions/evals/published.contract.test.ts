@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
 import type { TaskRequest } from "../../src/environments/define.ts";
-import { evaluateAgent } from "../../src/sdk/evaluate-agent.ts";
+import { evaluateAgent } from "../agents/evaluate-agent.ts";
 import type { Evals } from "./evals.ts";
 import { fromPromptfoo, type PromptfooTask } from "./promptfoo.ts";
 import { type EvaliteScorer, fromEvalite, fromMastra } from "./scorers.ts";

@@ -1,7 +1,7 @@
 import { optionsDoor } from "../../src/core/door.ts";
 import { mean } from "../../src/core/mean.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
-import type { AgentFunction } from "../../src/sdk/train-agent.ts";
+import type { AgentFunction } from "../agents/train-agent.ts";
 import { type Evals, textOf } from "./evals.ts";
 
 /** A task of evalite or Mastra. */

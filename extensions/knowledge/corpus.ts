@@ -1,5 +1,5 @@
 import type { Random } from "../../src/core/random.ts";
-import { type DocumentIndex, indexOf } from "../../src/tools/search/local.ts";
+import { type DocumentIndex, indexOf } from "../tools/search/local.ts";
 import { type Fact, inSentence } from "./world.ts";
 
 /** The documents that are searched: a sentence for each fact. They never change, so that the episodes of a task share them. */

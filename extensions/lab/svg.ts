@@ -1,4 +1,4 @@
-import { legend, polyline, round, svg, text } from "../../src/plot/svg.ts";
+import { legend, polyline, round, svg, text } from "../plot/svg.ts";
 import { type Cell, cellOf, singleTurn } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
 import { type CaseOf, follow } from "./experiment.ts";

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { readRescored, writeRescored } from "../../extensions/inspect/rescored.ts";
 import { RetrogradeError } from "../core/errors.ts";
 import { requireWhole } from "./checkpoints.ts";
 import { damageOf } from "./checksums.ts";
@@ -10,7 +11,6 @@ import { layout } from "./layout.ts";
 import { appendMessage, readLive, writeLive } from "./live.ts";
 import { listRuns, readEpisodes, readEvaluations, readProgress } from "./read.ts";
 import type { Summary } from "./records.ts";
-import { readRescored, writeRescored } from "./rescored.ts";
 import { lockRun } from "./run-lock.ts";
 import { bait, filesOf, kinds, withSpecial } from "./special-files.fixture.ts";
 import { addStep, newRun, trajectoryOf } from "./store.fixture.ts";

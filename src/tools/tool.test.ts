@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { z as z3 } from "zod3";
-import { fromAiSdk } from "./ai-sdk.ts";
+import { fromAiSdk } from "../../extensions/tools/ai-sdk.ts";
 import { defineTool, parametersAsJsonSchema } from "./tool.ts";
 
 test("a model learns that an argument with a default can be left out", () => {

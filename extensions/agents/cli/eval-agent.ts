@@ -1,18 +1,18 @@
 import { basename, join, resolve } from "node:path";
-import { compareAgents, type MeasuredAgent } from "../../../src/agents/measure.ts";
-import { readTasks, splitTasks } from "../../../src/agents/tasks.ts";
 import type { EvalFlags } from "../../../src/cli/commands/eval-flags.ts";
 import { shownEpisodes } from "../../../src/cli/conversation.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { errorsLine, verdictWithheld } from "../../../src/core/outcome.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
 import { newRunFolder, removeIfEmpty } from "../../../src/runs/write.ts";
-import { type AgentEvaluation, type EvaluatedAgent, evaluateAgent } from "../../../src/sdk/evaluate-agent.ts";
-import { agentOf, rewardOf } from "../../../src/sdk/train-agent.ts";
 import { count, detectable, interval, percent, plural, points, pText } from "../../../src/terminal/format.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import { rewardText } from "../../../src/terminal/progress.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { type AgentEvaluation, type EvaluatedAgent, evaluateAgent } from "../evaluate-agent.ts";
+import { compareAgents, type MeasuredAgent } from "../measure.ts";
+import { readTasks, splitTasks } from "../tasks.ts";
+import { agentOf, rewardOf } from "../train-agent.ts";
 
 /**
  * Measures an agent on the tasks of a file: with a model of this machine, one of an endpoint, or its own. With `--compare` with two of them,

@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
-import { attemptsFile } from "../../../src/agents/record-file.ts";
 import { pricesOf } from "../../../src/cli/question-judge.ts";
 import { apiKeyFrom } from "../../../src/core/api-key.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { type AgentRecord, recordAgent } from "../../../src/sdk/record-agent.ts";
-import type { AgentTeacher } from "../../../src/sdk/scripted-teacher.ts";
-import { agentOf, rewardOf, tasksOf } from "../../../src/sdk/train-agent.ts";
 import { count, percent, plural } from "../../../src/terminal/format.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { type AgentRecord, recordAgent } from "../record-agent.ts";
+import { attemptsFile } from "../record-file.ts";
+import type { AgentTeacher } from "../scripted-teacher.ts";
+import { agentOf, rewardOf, tasksOf } from "../train-agent.ts";
 import { linesOf, modelOf } from "./eval-agent.ts";
 
 export interface RecordFlags {

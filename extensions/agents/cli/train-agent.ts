@@ -7,7 +7,6 @@ import type { TrainFlags } from "../../../src/cli/train-flags.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { wholeConfig } from "../../../src/sdk/run-environment.ts";
 import type { RunPlan } from "../../../src/sdk/train.ts";
-import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../../../src/sdk/train-agent.ts";
 import { interruptedExitCode } from "../../../src/terminal/interrupt.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
@@ -15,6 +14,7 @@ import { withSettings } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { teach } from "../taught-agent.ts";
+import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../train-agent.ts";
 import { teacherOf } from "./record.ts";
 import { taughtLines } from "./taught-report.ts";
 

@@ -1,10 +1,10 @@
-import { readTasks } from "../../../src/agents/tasks.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { agentOf, rewardOf } from "../../../src/sdk/train-agent.ts";
 import { count, percent, plural, table } from "../../../src/terminal/format.ts";
 import { commandPrefix, quoted } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
+import { readTasks } from "../../agents/tasks.ts";
+import { agentOf, rewardOf } from "../../agents/train-agent.ts";
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
 
 export interface AgentCheckFlags {

@@ -5,10 +5,10 @@ import type { ControlRecord } from "../../../src/runs/control.ts";
 import type { Facets } from "../../../src/runs/filter.ts";
 import type { IndexEntry } from "../../../src/runs/index-file.ts";
 import type { Live, RunMessage } from "../../../src/runs/live.ts";
-import type { Phrase } from "../../../src/runs/phrases.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../../src/runs/records.ts";
-import type { TagCount } from "../../../src/runs/tags.ts";
-import type { TreeNode } from "../../../src/runs/tree.ts";
+import type { Phrase } from "../../inspect/phrases.ts";
+import type { TagCount } from "../../inspect/tags.ts";
+import type { TreeNode } from "../../inspect/tree.ts";
 
 /** The messages between the dashboard's server and its page: types alone. */
 

@@ -18,8 +18,8 @@ import {
   stepRecordSchema,
   timingRecordSchema,
 } from "../../../src/runs/records.ts";
-import { type RescoredLogprobs, readRescored } from "../../../src/runs/rescored.ts";
 import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
+import { type RescoredLogprobs, readRescored } from "../../inspect/rescored.ts";
 import { TokenTexts } from "./token-texts.ts";
 
 /** A run's folder as the dashboard reads it: what grows is read from where the last look ended. It never writes. */

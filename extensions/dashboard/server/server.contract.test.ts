@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readControl, takeRequests } from "../../../src/runs/control.ts";
 import { CreditWriter } from "../../../src/runs/credits.ts";
 import { layout } from "../../../src/runs/layout.ts";
-import { writeRescored } from "../../../src/runs/rescored.ts";
 import { filesOf, kinds, withSpecial } from "../../../src/runs/special-files.fixture.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
 import { wholeRun } from "../../../src/runs/whole-run.fixture.ts";
 import { createRun } from "../../../src/runs/write.ts";
+import { writeRescored } from "../../inspect/rescored.ts";
 import { type Dashboard, startDashboard } from "./server.ts";
 import { TokenTexts } from "./token-texts.ts";
 

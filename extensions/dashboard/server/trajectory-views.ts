@@ -11,8 +11,8 @@ import {
   type IndexPosition,
   type TrajectoryFilter,
 } from "../../../src/runs/filter.ts";
-import type { RescoredLogprobs } from "../../../src/runs/rescored.ts";
-import { treeOf } from "../../../src/runs/tree.ts";
+import type { RescoredLogprobs } from "../../inspect/rescored.ts";
+import { treeOf } from "../../inspect/tree.ts";
 import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, UpdateView } from "./api.ts";
 import { NotFound } from "./http.ts";
 import type { RunSource } from "./run-source.ts";

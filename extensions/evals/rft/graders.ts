@@ -3,7 +3,7 @@ import { complete, type EndpointSettings } from "../../../src/completions/client
 import { door } from "../../../src/core/door.ts";
 import { EnvError } from "../../../src/core/errors.ts";
 import { jsonOf } from "../../../src/core/json.ts";
-import { createPython, type Python } from "../../../src/tools/python/python.ts";
+import { createPython, type Python } from "../../tools/python/python.ts";
 import { calculate } from "./formula.ts";
 import { similarities } from "./similarity.ts";
 import { render, type Seen } from "./template.ts";

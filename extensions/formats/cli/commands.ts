@@ -10,7 +10,7 @@ export const formatCommands: AddCommands = (program, { screen, examples }) => {
     .option("--public", "a new repository is seen by everybody")
     .addHelpText("after", examples("push office-hf me/office"))
     .action(async (folder, name, flags) => {
-      const { pushFolder } = await import("../../../src/hub/push.ts");
+      const { pushFolder } = await import("../push.ts");
       screen.line(`Pushed to ${await pushFolder(folder, name, { visibility: flags.public === true ? "public" : "private" })}`);
     });
 };

@@ -10,7 +10,7 @@ import { environmentOf, recordedConfig } from "../../../src/sdk/run-environment.
 import { plural } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
-import { type Origin, type ReplayDifference, replayEpisode } from "../../../src/training/replay.ts";
+import { type Origin, type ReplayDifference, replayEpisode } from "../replay.ts";
 
 /** Plays an episode once more in its environment, with the recorded actions. @returns the exit code: 1 if it differs from the record */
 export async function replayCommand(

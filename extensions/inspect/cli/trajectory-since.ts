@@ -2,13 +2,13 @@ import { RunError } from "../../../src/core/errors.ts";
 import { mean } from "../../../src/core/mean.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import type { IndexPosition } from "../../../src/runs/filter.ts";
-import type { RescoredLogprobs } from "../../../src/runs/rescored.ts";
 import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import { openChat } from "../../../src/sdk/model.ts";
-import { rescoreSince } from "../../../src/sdk/rescore.ts";
 import { recordedConfig } from "../../../src/sdk/run-environment.ts";
 import { number, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { rescoreSince } from "../rescore.ts";
+import type { RescoredLogprobs } from "../rescored.ts";
 
 /** Says how the log-probs of an episode have changed since an earlier step, and keeps them for the dashboard. @returns the exit code */
 export async function sinceCommand(

@@ -4,10 +4,10 @@ import { type Trajectory, turnKey } from "../../../src/core/trajectory.ts";
 import { type RecordedCredit, readCredits } from "../../../src/runs/credits.ts";
 import { findPosition, type IndexPosition } from "../../../src/runs/filter.ts";
 import { readIndex, TrajectoryReader } from "../../../src/runs/index-file.ts";
-import { summedWeights } from "../../../src/runs/phrases.ts";
 import { readRun } from "../../../src/runs/read.ts";
 import { bar, number, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { summedWeights } from "../phrases.ts";
 import type { TrajectoryFlags } from "./trajectory-replay.ts";
 
 /** One episode, and what the update did with each of its turns. @returns the exit code */

@@ -1,6 +1,6 @@
 import type { TokenPolicy } from "../../../src/environments/environment.ts";
 import { HttpError } from "../../../src/http/http-error.ts";
-import type { InferenceModel } from "../../../src/inference/model.ts";
+import type { InferenceModel } from "../../inference/model.ts";
 
 /**
  * The policy of one episode, as the environment's program asks for it. What would make the recorded log-probs those of another distribution

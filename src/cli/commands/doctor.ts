@@ -9,12 +9,12 @@ import { engineKind, type Finding } from "../../engines/registry.ts";
 import type { Diagnosis, Environment } from "../../environments/environment.ts";
 import { guarded } from "../../guard/guarded.ts";
 import { type Cost, tryOut } from "../../sdk/cost.ts";
+import { broughtDiagnoses } from "../../sdk/diagnoses.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../sdk/run-environment.ts";
 import { count, duration, plural } from "../../terminal/format.ts";
 import { commandPrefix } from "../../terminal/invocation.ts";
 import type { Screen } from "../../terminal/screen.ts";
-import { isWalled, walls } from "../../tools/python/walls.ts";
 import { resolveConfig } from "../../training/config/config.ts";
 import { loadConfigFile } from "../../training/config/config-file.ts";
 import { type FirstPrompt, requireFirstPrompt } from "../../training/config/first-prompt.ts";
@@ -68,7 +68,6 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
           },
         ] as const,
     ),
-    ["Python sandbox", checkSandbox],
     [
       "environment",
       async () => {
@@ -134,8 +133,11 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   for (const [name, check] of checks) {
     screen.status(`checking ${name} …`);
     note({ name, ...(await attempt(check)) });
-    // Before the model: what the environment needs is the same for every model.
-    if (check === checkSandbox) for (const diagnosis of await diagnosesOf(config, user, screen)) note(diagnosis);
+    // Before the model: what extensions and the environment need is the same for every model.
+    if (check === checkRuntime) {
+      for (const each of broughtDiagnoses()) note(each);
+      for (const each of await diagnosesOf(config, user, screen)) note(each);
+    }
   }
   await model?.engine.dispose();
   const ready = findings.every(({ state }) => state !== "bad");
@@ -187,16 +189,6 @@ function mark({ state }: Finding, { paint }: Screen): string {
 
 function checkRuntime(): Finding {
   return { state: "good", text: `${runtime().version} on ${process.platform} ${process.arch}` };
-}
-
-/** The walls of the operating system around the Python tool. The first wall, WebAssembly's, holds everywhere. */
-function checkSandbox(): Finding {
-  const all = walls();
-  const text = all.map(({ name, holds, text }) => `${name}: ${holds ? text : `missing, ${text}`}`).join("; ");
-  if (all.every(({ holds }) => holds)) return { state: "good", text };
-  if (isWalled()) return { state: "doubtful", text, advice: "docs/tools.md says what each wall is for." };
-  const advice = "Environments with the Python tool start only with --allow-unwalled-python.";
-  return { state: "doubtful", text, advice };
 }
 
 /**

@@ -1,0 +1,81 @@
+import { withinTime } from "../../src/core/deadline.ts";
+import { reasonOf } from "../../src/core/errors.ts";
+import { type Outcome, reachesOne } from "../../src/core/outcome.ts";
+import type { TaskRequest } from "../../src/environments/define.ts";
+import { agentModelName } from "../inference/server.ts";
+import { environmentOfAgent } from "./agent.ts";
+import { isServiceError } from "./blame.ts";
+import { type Interception, interceptModels, type OwnAccess } from "./intercept.ts";
+import { runProgram } from "./program.ts";
+import type { RelayedAttempt } from "./relay.ts";
+import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
+
+type Way = Pick<RelayedAttempt, "apiKey" | "fault" | "end">;
+
+/** An agent that attempts tasks and is scored. */
+export interface AttemptingAgent<T extends TaskRequest> {
+  /** @param way to the model; undefined where the agent has its own */
+  attempt(task: T, way: Way | undefined): Promise<{ readonly outcome: Outcome; readonly answer: unknown }>;
+  close(): Promise<void>;
+}
+
+interface Attempts<T extends TaskRequest> extends Pick<AgentTraining<T>, "agent" | "reward"> {
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Opens an agent for attempts.
+ * @param model the address at which it reaches its model; undefined where it has its own
+ * @throws ConfigError for a module that is no agent
+ */
+export async function openAgent<T extends TaskRequest>(
+  { agent, reward, timeoutMs = 120_000 }: Attempts<T>,
+  model: { readonly baseUrl: string; readonly name?: string } | undefined,
+): Promise<AttemptingAgent<T>> {
+  const { baseUrl = "", name = agentModelName } = model ?? {};
+  const interception: Interception | undefined = model !== undefined && !isProgram(agent) ? await interceptModels() : undefined;
+  const close = async () => interception?.end();
+  const run = isProgram(agent)
+    ? agent
+    : await functionOf<T>(agent).catch(async (error: unknown) => {
+        await close();
+        throw error;
+      });
+  const answerOf = async (task: T, apiKey: string, signal: AbortSignal): Promise<unknown> => {
+    const env = model === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
+    if (typeof run !== "function") return runProgram(run, task, { env, signal });
+    const call = async (own: OwnAccess) => run(task.prompt, { ...own, name, signal, task });
+    if (interception === undefined) return call({ baseUrl, apiKey, env });
+    return interception.during({ prompt: task.prompt, target: { baseUrl, apiKey, name }, signal }, call);
+  };
+  const attempt = async (task: T, way: Way | undefined) => {
+    let answer: unknown;
+    const ended = (outcome: Outcome) => ({ outcome, answer });
+    try {
+      answer = await withinTime((signal) => answerOf(task, way?.apiKey ?? "", signal), timeoutMs);
+      // An answer that the agent made up for a server that gave none is no answer.
+      const fault = way?.fault();
+      if (fault !== undefined) return ended({ kind: "error", error: fault });
+    } catch (error) {
+      const fault = way?.fault() ?? (isServiceError(error) ? reasonOf(error) : undefined);
+      if (fault !== undefined) return ended({ kind: "error", error: fault });
+      return ended({ kind: "score", reward: 0, success: false, failure: reasonOf(error) });
+    } finally {
+      way?.end();
+    }
+    return ended(await scoreOf(() => reward({ task, answer }), timeoutMs));
+  };
+  return { attempt, close };
+}
+
+/** Scores an attempt. An error of the reward is no score. */
+async function scoreOf(score: () => ReturnType<AgentTraining["reward"]>, timeoutMs: number): Promise<Outcome> {
+  try {
+    const given = await withinTime(async () => score(), timeoutMs);
+    const reward = typeof given === "number" ? given : given.reward;
+    if (!Number.isFinite(reward)) throw new RangeError(`the reward is ${reward}; expected a finite number`);
+    return { kind: "score", reward, success: reachesOne(reward) };
+  } catch (error) {
+    return { kind: "error", error: `reward: ${reasonOf(error)}` };
+  }
+}

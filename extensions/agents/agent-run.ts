@@ -1,0 +1,72 @@
+import { mkdirSync } from "node:fs";
+import { resolve } from "node:path";
+import type { Group } from "../../src/core/trajectory.ts";
+import type { Task } from "../../src/environments/environment.ts";
+import { writeRecord } from "../../src/runs/files.ts";
+import { layout } from "../../src/runs/layout.ts";
+import type { Summary } from "../../src/runs/records.ts";
+import { schemaVersion } from "../../src/runs/schema.ts";
+import { createRun, removeIfEmpty, requireFree, writeEvaluation } from "../../src/runs/write.ts";
+import { scoreOf } from "../../src/training/evaluation/run-evaluations.ts";
+import { summarise } from "../../src/training/evaluation/summarise.ts";
+
+/** The things of an agent's evaluation that its run keeps beside the episodes. */
+export interface MeasuredRun {
+  /** For people. */
+  readonly agent: string;
+  /** For people; undefined where the agent called its own. */
+  readonly model?: string;
+  readonly split: string;
+  readonly k: number;
+  /** SHA-256 of what gave the rewards. */
+  readonly scoredBy: string;
+  readonly seconds: number;
+}
+
+/** A folder for the run of an evaluation, which is taken from now on. */
+export interface OpenAgentRun {
+  readonly folder: string;
+  /** Writes the run: an evaluation, and nothing trained. @param groups one for each task */
+  write(tasks: readonly Task[], groups: readonly Group[], measured: MeasuredRun): void;
+  /** Leaves nothing behind where nothing was written. */
+  close(): void;
+}
+
+/** @throws RunError where the folder is taken */
+export function openAgentRun(out: string): OpenAgentRun {
+  const folder = resolve(out);
+  requireFree(folder);
+  mkdirSync(folder, { recursive: true });
+  return {
+    folder,
+    write: (tasks, groups, measured) => write(folder, tasks, groups, measured),
+    close: () => removeIfEmpty(folder),
+  };
+}
+
+/** Seed of the intervals, which are simulated. */
+const seed = 1;
+
+function write(
+  folder: string,
+  tasks: readonly Task[],
+  groups: readonly Group[],
+  { agent, model = "the agent's own", split, k, scoredBy, seconds }: MeasuredRun,
+): void {
+  createRun(folder, {
+    ...{ seed, steps: 0, algorithm: { kind: "evaluation" }, environment: { name: "agent", settings: {} } },
+    ...{ agent, model, evaluation: { split, tasks: tasks.length, k }, scoredBy },
+  });
+  const record = {
+    ...({ when: "after", step: 0, split, decoding: "sampled", temperature: 1, madeOf: scoredBy } as const),
+    ...summarise(tasks, groups, seed),
+  };
+  const trajectories = groups.flatMap((group) => group.trajectories);
+  writeEvaluation(folder, record, trajectories);
+  const summary: Summary = {
+    ...{ before: null, after: scoreOf([record]), steps: 0, episodes: trajectories.length },
+    ...{ toolCalls: record.toolCalls, sampledTokens: record.sampledTokens, wallSeconds: seconds },
+    peakRssMb: process.resourceUsage().maxRSS / 1024,
+  };
+  writeRecord(layout.summary(folder), { schema: schemaVersion, ...summary });
+}

@@ -1,0 +1,118 @@
+import { createHash } from "node:crypto";
+import { optionsDoor } from "../../src/core/door.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import type { TaskRequest } from "../../src/environments/define.ts";
+import { type AttemptingAgent, openAgent } from "./agent-attempts.ts";
+import { openAgentRun } from "./agent-run.ts";
+import { withOwnModels } from "./intercept.ts";
+import { type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
+import { openRelay } from "./relay.ts";
+import { type AgentEndpoint, serveToAgents } from "./served-agent-model.ts";
+import { type AgentTraining, isProgram } from "./train-agent.ts";
+import { trajectoryOf } from "./trajectory.ts";
+
+export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
+  extends Pick<AgentTraining<T>, "agent" | "reward">,
+    MeasureOptions {
+  readonly tasks: readonly T[];
+  /** The model that the agent calls. Default: whichever it calls by itself. */
+  readonly endpoint?: AgentEndpoint;
+  /** A model of this machine instead: a folder, a run's folder or a name, as in `train`. It is served while the agent is measured. */
+  readonly model?: string;
+  /** A new folder for a run of it: its episodes for `trajectory`, `runs show`, `runs compare` and the dashboard. Default: nothing is written. */
+  readonly out?: string;
+  /** The split that the tasks are of, for the run. Default "test". */
+  readonly split?: string;
+}
+
+/** A measurement, and what was said in it. */
+export interface EvaluatedAgent<T> extends MeasuredAgent<T> {
+  /** Every attempt, in the order of the tasks: the agent's last conversation with its model, or the task and the answer where its own was called. */
+  readonly episodes: readonly Trajectory[];
+}
+
+/**
+ * Measures an agent on tasks: with the model of an endpoint or of this machine, reached as in `trainAgent`, or with its own.
+ * @example
+ * const tasks = [{ prompt: "When do I have Demo?", time: "14:30" }];
+ * const agent = async (prompt: string) => `Ask me another time: ${prompt}`;
+ * const reward = ({ task, answer }: AgentEnd<(typeof tasks)[number]>) => (String(answer).includes(task.time) ? 1 : 0);
+ * const { success, allSucceed } = await evaluateAgent({ agent, tasks, reward, k: 5 });
+ * @throws ConfigError for a module that is no agent, or a setting that there is not; RangeError without tasks; MeasurementError where every attempt
+ * ended by an error of a server, the network or the reward. Such attempts have no score; what an agent throws by itself is its failure, with the
+ * reward 0; RunError where `out` is taken
+ */
+export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
+  refuseUnknown({ ...evaluation });
+  const { model, out, split = "test", ...rest } = evaluation;
+  const run = out === undefined ? undefined : openAgentRun(out);
+  try {
+    const started = performance.now();
+    const served = model === undefined ? undefined : await serveToAgents(model);
+    const found = await measured({ ...rest, endpoint: served ?? rest.endpoint }, split).finally(() => served?.close());
+    const { k, tasks, scoredBy, episodes } = found;
+    const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
+    run?.write(
+      groups.map(({ trajectories }) => ({ id: trajectories[0]?.task ?? "" })),
+      groups,
+      {
+        agent: nameOf(rest.agent),
+        model: model ?? rest.endpoint?.name,
+        split,
+        k,
+        scoredBy,
+        seconds: (performance.now() - started) / 1000,
+      },
+    );
+    return found;
+  } finally {
+    run?.close();
+  }
+}
+
+function nameOf(agent: AgentEvaluation["agent"]): string {
+  if (typeof agent === "string") return agent;
+  return isProgram(agent) ? agent.command.join(" ") : "a function";
+}
+
+const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
+  ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true },
+  ...{ k: true, concurrency: true, timeoutMs: true, out: true, split: true },
+});
+
+async function measured<T extends TaskRequest>(
+  evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split">,
+  split: string,
+): Promise<EvaluatedAgent<T>> {
+  const { agent, reward, tasks, endpoint, timeoutMs, ...options } = evaluation;
+  const release = endpoint === undefined ? withOwnModels() : undefined;
+  const relay = endpoint === undefined ? undefined : await openRelay(endpoint);
+  let opened: AttemptingAgent<T> | undefined;
+  try {
+    const model = relay && { baseUrl: relay.baseUrl, name: endpoint?.name };
+    const played = await openAgent<T>({ agent, reward, timeoutMs }, model);
+    opened = played;
+    const names = tasks.map((task) => taskName(task, split));
+    const episodes = new Map<string, Trajectory>();
+    const attempt = async (task: T, { task: i, attempt: j }: Place) => {
+      const way = relay?.open();
+      const { outcome, answer } = await played.attempt(task, way);
+      const id = `after-${split}-0/${i}/${j}`;
+      const of = { id, group: `${split}/${i}`, task: names[i] ?? "", prompt: task.prompt };
+      episodes.set(id, trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] }));
+      return outcome;
+    };
+    const found = await measure(tasks, attempt, { ...options, scoredBy: String(reward) });
+    const ids = tasks.flatMap((_, i) => Array.from({ length: found.k }, (_, j) => `after-${split}-0/${i}/${j}`));
+    return { ...found, episodes: ids.flatMap((id) => episodes.get(id) ?? []) };
+  } finally {
+    await opened?.close();
+    await relay?.close();
+    release?.();
+  }
+}
+
+/** A task's name in comparisons, by its content: another file may have another task in its place. */
+function taskName(task: TaskRequest, split: string): string {
+  return `${split}/${createHash("sha256").update(JSON.stringify(task)).digest("hex").slice(0, 10)}`;
+}

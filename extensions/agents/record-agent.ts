@@ -1,0 +1,215 @@
+import { createHash } from "node:crypto";
+import { resolve } from "node:path";
+import { optionsDoor } from "../../src/core/door.ts";
+import { ConfigError, reasonOf } from "../../src/core/errors.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
+import type { TaskRequest } from "../../src/environments/define.ts";
+import { writeFileAtomic } from "../../src/files/atomic.ts";
+import type { Prices } from "../../src/training/evaluation/cost.ts";
+import { readRow } from "../../src/training/supervised/conversations.ts";
+import { openAgent } from "./agent-attempts.ts";
+import { conversationsOf, masked, teaches } from "./demonstrations.ts";
+import { type MeasuredAgent, type MeasureOptions, measure } from "./measure.ts";
+import { attemptId, openRecord, type RecordedAttempt, type TeacherUsage } from "./record-file.ts";
+import { type AgentTeacher, type AskedTeacher, askedTeacher } from "./scripted-teacher.ts";
+import { openTeacher, type Teacher } from "./teacher.ts";
+import { type AgentTraining, tasksOf } from "./train-agent.ts";
+
+export interface AgentRecording<T extends TaskRequest = TaskRequest>
+  extends Pick<AgentTraining<T>, "agent" | "tasks" | "reward">,
+    MeasureOptions {
+  readonly teacher: AgentTeacher;
+  /** The file of demonstrations, which `sft --data` reads. A second call with it continues: attempts that have a score are not played again. */
+  readonly out: string;
+  /** Which episodes are kept: `reward`, a comparison, a number. Default "reward >= 1". */
+  readonly keep?: string;
+  /** For a million tokens of the teacher. */
+  readonly prices?: Prices;
+}
+
+/** A recording: of the training tasks, as `trainAgent` splits them. */
+export interface AgentRecord<T> extends MeasuredAgent<T> {
+  /** Attempts that were in the file already. */
+  readonly resumed: number;
+  /** Attempts that the rule keeps and whose conversations can be learned. */
+  readonly kept: number;
+  /** Conversations that were written: of an attempt that is kept one, and one more for each sub-agent. */
+  readonly rows: number;
+  /** Reasons why attempts that the rule keeps were left out, with their numbers. */
+  readonly unreadable: Readonly<Record<string, number>>;
+  /** Reasons of the attempts that have no score, with their numbers. */
+  readonly errorCounts: Readonly<Record<string, number>>;
+  /** The requests of all attempts of the file, those that ended by errors too. */
+  readonly usage: TeacherUsage;
+  /** Where prices were given. */
+  readonly cost?: { readonly total: number; readonly currency: string };
+}
+
+const refuseUnknown = optionsDoor<AgentRecording>("recordAgent", {
+  ...{ agent: true, tasks: true, reward: true, teacher: true, out: true, keep: true, prices: true },
+  ...{ k: true, concurrency: true, timeoutMs: true },
+});
+
+/**
+ * Records demonstrations: an agent attempts its training tasks with a strong model or a scripted expert, and the conversations of the episodes that are kept are written
+ * as they were held, with schemas, calls, results and reasoning. Passwords and keys of addresses, and the teacher's key, are masked.
+ * @example
+ * const { kept, attempts } = await recordAgent({
+ *   agent: "./agent.ts",
+ *   tasks: "tasks.jsonl",
+ *   reward: ({ answer }) => Number(String(answer).includes("14:30")),
+ *   teacher: { baseUrl: "https://api.openai.com/v1", name: "gpt-5-mini", apiKey: process.env.OPENAI_API_KEY ?? "" },
+ *   out: "demos.jsonl",
+ * });
+ * @throws ConfigError for what cannot be used; RunError while another process records there; MeasurementError where every attempt ended by an error
+ */
+export async function recordAgent<T extends TaskRequest>(recording: AgentRecording<T>): Promise<AgentRecord<T>> {
+  refuseUnknown({ ...recording });
+  const { keep = "reward >= 1", prices, concurrency, k, reward } = recording;
+  const keeps = keepRule(keep);
+  const teacher = await askedTeacher(recording.teacher);
+  const out = resolve(recording.out);
+  const { train: tasks } = tasksOf(recording.tasks);
+  const scoredBy = String(reward);
+  const file = openRecord(out, {
+    teacher: teacher.identity,
+    scoredBy: createHash("sha256").update(scoredBy).digest("hex"),
+  });
+  const attempts = new Map<string, RecordedAttempt>();
+  const spent = [...file.spent];
+  let resumed = 0;
+  try {
+    const play = await openPlay(recording, teacher);
+    try {
+      const turns = new Map<T, number>();
+      const attempt = async (task: T): Promise<Outcome> => {
+        const turn = turns.get(task) ?? 0;
+        turns.set(task, turn + 1);
+        const id = attemptId(task, turn);
+        const known = file.known.get(id);
+        if (known !== undefined) resumed++;
+        const made = known ?? { id, ...(await play.attempt(task)) };
+        if (known === undefined && made.usage.requests > 0) {
+          file.add(made);
+          spent.push(made.usage);
+        }
+        attempts.set(id, made);
+        return made.outcome;
+      };
+      const measured = await measure(tasks, attempt, { k, concurrency, scoredBy });
+      const ids = tasks.flatMap((task) => Array.from({ length: k ?? 1 }, (_, turn) => attemptId(task, turn)));
+      const chosen = ids.flatMap((id) => {
+        const each = attempts.get(id);
+        return each?.outcome.kind === "score" && keeps(each.outcome.reward) ? [each] : [];
+      });
+      const kept = chosen.filter(({ unreadable }) => unreadable === undefined);
+      const rows = kept.flatMap((each) => each.rows);
+      if (rows.length > 0) writeFileAtomic(out, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+      const usage = sumOf(spent);
+      return {
+        ...measured,
+        ...{ resumed, kept: kept.length, rows: rows.length, usage },
+        unreadable: counts(chosen.map(({ unreadable }) => unreadable)),
+        errorCounts: counts(measured.tasks.flatMap(({ errors }) => errors)),
+        ...(prices === undefined ? {} : { cost: { total: costOf(usage, prices), currency: prices.currency } }),
+      };
+    } finally {
+      await play.close();
+    }
+  } finally {
+    file.close();
+  }
+}
+
+/** Opens the agent and its teacher. */
+async function openPlay<T extends TaskRequest>(
+  { agent, reward, timeoutMs }: AgentRecording<T>,
+  { name, ...asked }: AskedTeacher,
+) {
+  const teacher = await openTeacher({ name, ...asked });
+  try {
+    const { attempt, close } = await openAgent<T>({ agent, reward, timeoutMs }, { ...teacher, name });
+    return {
+      attempt: (task: T) => attemptWith(teacher, asked.apiKey, async (way) => (await attempt(task, way)).outcome),
+      close: async () => {
+        await close();
+        await teacher.close();
+      },
+    };
+  } catch (error) {
+    await teacher.close();
+    throw error;
+  }
+}
+
+async function attemptWith(
+  teacher: Teacher,
+  apiKey: string,
+  attempt: (way: ReturnType<Teacher["open"]>) => Promise<Outcome>,
+): Promise<Omit<RecordedAttempt, "id">> {
+  const stopped = teacher.stopped();
+  if (stopped !== undefined) return { outcome: { kind: "error", error: stopped }, usage: sumOf([]), rows: [] };
+  const way = teacher.open();
+  const outcome = await attempt(way);
+  const usage = way.usage();
+  const done = { usage, rows: [] };
+  if (outcome.kind === "error") return { ...done, outcome: masked(outcome, [apiKey]) };
+  if (usage.requests === 0 && outcome.failure === undefined)
+    return {
+      ...done,
+      outcome: {
+        kind: "error",
+        error: "the agent asked the teacher nothing: is its client one that reads the customary variables?",
+      },
+    };
+  const rows = masked(conversationsOf(way.exchanges()).filter(teaches), [apiKey, way.apiKey]);
+  const unreadable = rows.length === 0 ? "no answer that can be learned" : reasonAgainst(rows);
+  return { outcome: masked(outcome, [apiKey]), usage, rows, ...(unreadable === undefined ? {} : { unreadable }) };
+}
+
+/** Why `sft` would refuse conversations; undefined if it would not. */
+function reasonAgainst(rows: readonly object[]): string | undefined {
+  try {
+    for (const row of rows) readRow(row, "a conversation");
+    return undefined;
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+/** A reward may miss a number by the rounding of a sum. */
+const rounding = 1e-9;
+const comparisons: Readonly<Record<string, (reward: number, limit: number) => boolean>> = {
+  ">=": (reward, limit) => reward >= limit - rounding,
+  ">": (reward, limit) => reward > limit + rounding,
+  "<=": (reward, limit) => reward <= limit + rounding,
+  "<": (reward, limit) => reward < limit - rounding,
+};
+
+/** @throws ConfigError for a text that is no rule */
+function keepRule(text: string): (reward: number) => boolean {
+  const [, sign = "", limit = ""] = /^\s*reward\s*(>=|>|<=|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
+  const compare = comparisons[sign];
+  if (compare === undefined) throw new ConfigError("keep", text, { expected: 'a rule such as "reward >= 1" or "reward > 0.5"' });
+  return (reward) => compare(reward, Number(limit));
+}
+
+function counts(reasons: readonly (string | undefined)[]): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const reason of reasons) if (reason !== undefined) found[reason] = (found[reason] ?? 0) + 1;
+  return found;
+}
+
+function sumOf(usages: readonly TeacherUsage[]): TeacherUsage {
+  const sum = (of: (usage: TeacherUsage) => number) => usages.reduce((total, each) => total + of(each), 0);
+  return {
+    requests: sum(({ requests }) => requests),
+    promptTokens: sum(({ promptTokens }) => promptTokens),
+    completionTokens: sum(({ completionTokens }) => completionTokens),
+    unreported: sum(({ unreported }) => unreported),
+  };
+}
+
+function costOf({ promptTokens, completionTokens }: TeacherUsage, { input, output }: Prices): number {
+  return (promptTokens * input + completionTokens * output) / 1e6;
+}

@@ -1,0 +1,91 @@
+import { randomInt } from "node:crypto";
+import type { Chat } from "../../src/chat/chat.ts";
+import { drawReply, planReply, replyOf, shownTools } from "../../src/chat/reply.ts";
+import { seedOf } from "../../src/core/random.ts";
+import type { Sampler } from "../../src/engines/engine.ts";
+import { HttpError } from "../../src/http/http-error.ts";
+import type { Sampling } from "./asked.ts";
+import type { ChatModel, InferenceModel } from "./model.ts";
+import { mostBytes, type Prompt, Prompts } from "./prompts.ts";
+import { ThreadMasks } from "./thread-masks.ts";
+
+/**
+ * A sampler as a model of the server. A request without a seed gets one of its own; without a limit it may fill the context.
+ * @param folder of the model, for prompts and grammars of clients that are not known
+ */
+export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): InferenceModel {
+  const { maxLength, vocabularySize } = sampler.info;
+  return {
+    maxLength,
+    vocabularySize,
+    ...(chat === undefined ? {} : { chat: chatModel(sampler, chat, folder) }),
+    ...(chat === undefined || folder === undefined ? {} : { mostBytes: mostBytes(chat, maxLength) }),
+    sample: ({ context, maxTokens, stopTokens, stopStrings, temperature, topP, topK, seed }, signal) =>
+      sampler.sample({
+        context,
+        maxTokens: Math.min(maxTokens ?? maxLength, maxLength - context.length),
+        stopTokens,
+        ...(stopStrings.length === 0 ? {} : { stopStrings }),
+        seed: seed ?? randomInt(2 ** 31),
+        ...{ temperature, topP, topK, signal },
+      }),
+  };
+}
+
+function chatModel(sampler: Sampler, known: Chat, folder: string | undefined): ChatModel {
+  const chat = folder === undefined ? known : { ...known, grammars: new ThreadMasks(folder, known.tokenizer.size) };
+  const { maxLength, capabilities } = sampler.info;
+  const canMask = capabilities.includes("masked-sampling");
+  const prompts = new Prompts(chat, maxLength, folder);
+  /** Several answers to one request have one prompt. */
+  const made = new WeakMap<object, Promise<Prompt>>();
+  return {
+    decode: (tokens) => chat.tokenizer.decode(tokens),
+    count: async (request, signal) => (await prompts.open(request.messages, shownTools(request), "", signal)).context.ids.length,
+    converse: async (request, { sampling, continuesLast, index, signal }) => {
+      requireNone(sampling);
+      const last = request.messages.at(-1);
+      const continued = continuesLast === true && last?.role === "assistant" ? last.content : undefined;
+      const messages = continued === undefined ? request.messages : request.messages.slice(0, -1);
+      const open = () => prompts.open(messages, shownTools(request), continued ?? "", signal);
+      const making = made.get(request.messages) ?? open();
+      made.set(request.messages, making);
+      const prompt = await making;
+      const { context } = prompt;
+      const ids = [...context.ids, ...prompt.continued];
+      requireRoom(ids.length, maxLength);
+      const plan = await planReply(chat, request, context, canMask);
+      const { stopTokens, stopStrings, mask, onToken, read, close } = plan;
+      const { temperature, topP, topK, seed = randomInt(2 ** 31) } = sampling;
+      try {
+        const action = await drawReply(plan, temperature ?? 1, (attempt) =>
+          sampler.sample({
+            context: ids,
+            maxTokens: Math.min(request.maxTokens ?? maxLength, maxLength - ids.length),
+            stopTokens,
+            ...(stopStrings.length === 0 ? {} : { stopStrings }),
+            seed: attempt === 0 ? seed + index : seedOf(seed + index, "draw", attempt),
+            ...{ temperature, topP, topK, signal, mask, onToken, topLogprobs: request.topLogprobs },
+          }),
+        );
+        return replyOf(read(action).message, action, context.ids.extend(ids.slice(context.ids.length)));
+      } finally {
+        close();
+      }
+    },
+  };
+}
+
+function requireNone({ others }: Sampling): void {
+  for (const [name, value] of Object.entries(others))
+    throw new HttpError(400, name, value, { expected: "none: this server does not have it", code: "unsupported_parameter" });
+}
+
+/** @throws HttpError (400) for a context that leaves no room */
+export function requireRoom(length: number, maxLength: number): void {
+  if (length < maxLength) return;
+  throw new HttpError(400, "messages", `${length} tokens`, {
+    expected: `less than the maximum context length of ${maxLength} tokens`,
+    code: "context_length_exceeded",
+  });
+}

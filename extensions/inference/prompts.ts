@@ -1,0 +1,151 @@
+import type { Worker } from "node:worker_threads";
+import type { Chat, ChatContext } from "../../src/chat/chat.ts";
+import { Context } from "../../src/core/context.ts";
+import { ModelError } from "../../src/core/errors.ts";
+import { type Message, visibleMessages } from "../../src/core/messages.ts";
+import type { TokenId } from "../../src/core/trajectory.ts";
+import { HttpError } from "../../src/http/http-error.ts";
+import { startThread } from "../../src/processes/thread.ts";
+import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
+
+/** A conversation as a prompt, and the beginning of the answer that continues it. */
+export interface Prompt {
+  readonly context: ChatContext;
+  readonly continued: readonly TokenId[];
+}
+
+export interface PromptQuestion {
+  readonly messages: readonly Message[];
+  readonly tools: readonly { readonly name: string; readonly description: string; readonly parameters: JsonSchema }[];
+  readonly continued: string;
+}
+
+export type PromptAnswer =
+  | { readonly text: string; readonly ids: readonly TokenId[]; readonly continued: readonly TokenId[] }
+  | { readonly refused: { readonly subject: string; readonly value: string; readonly hint?: string } };
+
+interface Waiting {
+  readonly question: PromptQuestion;
+  readonly size: number;
+  readonly signal: AbortSignal;
+  readonly resolve: (answer: PromptAnswer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** Characters that this thread renders and tokenises itself: some milliseconds, and 50 on a busy machine. A message counts as some, too. */
+const shortest = { characters: 4000, message: 20 };
+/** Bytes of a body: of a character as an escape in JSON, of a message around its text, and of schemas, which no prompt need show. */
+const bytes = { character: 6, message: 64, schemas: 2 ** 20 } as const;
+/** A prompt of the longest context takes seconds. */
+const longestMs = 30_000;
+const longestQueue = 64;
+
+/**
+ * Makes prompts of conversations without holding up the clients of others: long ones in a thread of its own, one at a time, the shortest first, each
+ * within 30 s. What could not fit into the context is refused by its characters, before anything is made of it.
+ */
+export class Prompts {
+  readonly #chat: Chat;
+  readonly #mostCharacters: number;
+  /** The model's folder. Without one everything is made in this thread: for clients that are known. */
+  readonly #folder: string | undefined;
+  readonly #queue: Waiting[] = [];
+  #thread: Worker | undefined;
+  #running = false;
+
+  constructor(chat: Chat, maxLength: number, folder?: string) {
+    this.#chat = chat;
+    this.#folder = folder;
+    this.#mostCharacters = mostCharacters(chat, maxLength);
+  }
+
+  /** @throws HttpError for what cannot fit, or takes too long; ModelError if the template refuses the messages */
+  async open(messages: readonly Message[], tools: readonly Tool[], continued: string, signal: AbortSignal): Promise<Prompt> {
+    if (tools.length > 0) this.#chat.calls();
+    const shown = tools.map((tool) => ({
+      name: tool.name,
+      description: tool.description,
+      parameters: parametersAsJsonSchema(tool),
+    }));
+    const characters =
+      messages.reduce((sum, { content }) => sum + content.length, continued.length) +
+      (this.#chat.toolsIn === "none" ? 0 : JSON.stringify(shown).length);
+    if (characters > this.#mostCharacters)
+      throw new HttpError(400, "messages", `${characters} characters`, {
+        expected: `at most ${this.#mostCharacters}, the most that its context can hold`,
+        code: "context_length_exceeded",
+      });
+    const size = characters + shortest.message * messages.length;
+    if (size <= shortest.characters || this.#folder === undefined)
+      return { context: this.#chat.open(messages, tools), continued: this.#chat.tokenizer.encode(continued) };
+    if (this.#queue.length >= longestQueue)
+      throw new HttpError(429, "long prompts", this.#queue.length, { expected: "fewer at a time", retryAfter: 1 });
+    const answer = await new Promise<PromptAnswer>((resolve, reject) => {
+      this.#queue.push({ question: { messages: [...messages], tools: shown, continued }, size, signal, resolve, reject });
+      void this.#next();
+    });
+    if ("refused" in answer) throw new ModelError(answer.refused.subject, answer.refused.value, answer.refused);
+    const { text, ids } = answer;
+    const visible = visibleMessages(messages);
+    return { context: { tools, ids: Context.of(ids, visible), text, rewritten: false }, continued: answer.continued };
+  }
+
+  async #next(): Promise<void> {
+    if (this.#running) return;
+    const [first, ...rest] = this.#queue;
+    if (first === undefined) return;
+    const next = rest.reduce((best, each) => (each.size < best.size ? each : best), first);
+    this.#queue.splice(this.#queue.indexOf(next), 1);
+    this.#running = true;
+    try {
+      next.resolve(await this.#ask(next));
+    } catch (error) {
+      next.reject(error);
+    }
+    this.#running = false;
+    void this.#next();
+  }
+
+  #ask({ question, signal }: Waiting): Promise<PromptAnswer> {
+    signal.throwIfAborted();
+    this.#thread ??= startThread(import.meta.url, "prompt-thread", this.#folder);
+    const thread = this.#thread;
+    return new Promise((resolve, reject) => {
+      const done = () => {
+        clearTimeout(timer);
+        signal.removeEventListener("abort", leave);
+        thread.off("message", answered).off("error", fail).off("exit", ended).unref();
+      };
+      const answered = (answer: PromptAnswer) => {
+        done();
+        resolve(answer);
+      };
+      const fail = (error: unknown) => {
+        done();
+        this.#thread = undefined;
+        void thread.terminate();
+        reject(error);
+      };
+      const ended = (code: number) => fail(new ModelError("the thread of long prompts", `exit code ${code}`));
+      const leave = () => fail(signal.reason);
+      const tooLong = () =>
+        fail(new HttpError(400, "messages", `no prompt within ${longestMs} ms`, { expected: "a conversation that is shorter" }));
+      const timer = setTimeout(tooLong, longestMs);
+      signal.addEventListener("abort", leave, { once: true });
+      thread.on("message", answered).on("error", fail).on("exit", ended).ref();
+      thread.postMessage(question);
+    });
+  }
+}
+
+/** Characters that a context can hold. */
+function mostCharacters({ tokenizer }: Chat, maxLength: number): number {
+  let longest = 1;
+  for (const token of tokenizer.vocabulary.tokens.values()) longest = Math.max(longest, token.length);
+  return maxLength * longest;
+}
+
+/** Bytes of the largest request whose conversation a context can hold. */
+export function mostBytes(chat: Chat, maxLength: number): number {
+  return bytes.character * mostCharacters(chat, maxLength) + bytes.message * maxLength + bytes.schemas;
+}

@@ -1,0 +1,218 @@
+import { expect, test } from "vitest";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import { episodeFindings, indexFindings } from "../../src/findings/run-rules.ts";
+import { compareRuns } from "../../src/runs/compare.ts";
+import type { RecordedCredit } from "../../src/runs/credits.ts";
+import { indexLine } from "../../src/runs/index-file.ts";
+import { trajectoryOf } from "../../src/runs/store.fixture.ts";
+import { pushedPhrases } from "./phrases.ts";
+import { countTags, suggestedTags } from "./tags.ts";
+import { positionsOf, treeOf } from "./tree.ts";
+
+const many = (count: number, of: (i: number) => Partial<Trajectory>) =>
+  Array.from({ length: count }, (_, i) => trajectoryOf(`step-1/0/${i}`, of(i)));
+const says = (content: string): Partial<Trajectory> => ({
+  messages: [
+    { role: "user", content: "?" },
+    { role: "assistant", content },
+  ],
+});
+
+test("phrases add their weights over positions, and lead to each of them", () => {
+  //           tokens 3 4 5          1 2
+  const texts = ["", " b", " c", "I", " see", " it"];
+  const credit = (trajectory: string, turn: number, weights: readonly number[]): RecordedCredit => ({
+    ...{ optimiserStep: 0, trajectory, turn, advantage: 1, factor: 1, learningRate: 1, rateShare: 1, ratio: 1, weights },
+    ...{ before: weights, end: [], after: weights, ratios: weights },
+  });
+  const trajectories = [trajectoryOf("a"), trajectoryOf("b")];
+  const credits = [credit("a", 0, [1, 2, 3]), credit("b", 0, [0, 1, 0]), credit("a", 1, [-1, -2])];
+  const { up, down } = pushedPhrases(trajectories, credits, (ids) => ids.map((id) => texts[id]));
+  expect(up[0]).toEqual({
+    text: "I see it",
+    weight: 7,
+    count: 2,
+    positions: [
+      { trajectory: "a", turn: 0, token: 0 },
+      { trajectory: "b", turn: 0, token: 0 },
+    ],
+  });
+  expect(down).toEqual([{ text: "b c", weight: -3, count: 1, positions: [{ trajectory: "a", turn: 1, token: 0 }] }]);
+
+  // Updated at a third of the rate, the second turn of "a" moves a third as much.
+  const rated = [...credits.slice(0, 2), { ...credits[2], rateShare: 1 / 3 }];
+  expect(pushedPhrases(trajectories, rated, (ids) => ids.map((id) => texts[id])).down[0].weight).toBeCloseTo(-1, 12);
+});
+
+test("a tree draws the turns that trajectories share once, and parts where they part", () => {
+  const one = trajectoryOf("a");
+  const same = trajectoryOf("b", { reward: 0 });
+  const other = trajectoryOf("c", { turns: [one.turns[0], { ...one.turns[1], action: [9, 9] }], reward: 0.5 });
+  const root = treeOf([one, same, other]);
+  expect(root).toMatchObject({ turn: -1, leaves: 3, reward: 0.5 });
+  expect(root.children).toHaveLength(1);
+  expect(root.children[0].children.map(({ leaves, ends }) => [leaves, ends.map(({ id }) => id)])).toEqual([
+    [2, ["a", "b"]],
+    [1, ["c"]],
+  ]);
+});
+
+test("a sub-agent and a rewritten history are branches of their own trajectory, at the turn that they come from", () => {
+  const turn = (index: number, context: readonly number[], action: readonly number[]) => ({
+    ...{ ...trajectoryOf("a").turns[0], turn: index, context, action },
+    ...{ entropies: action, samplerLogprobs: action },
+  });
+  //   0 ─ calls a sub-agent: 1 ─ 2        1 begins with a prompt of its own
+  //   └── 3, the caller, goes on behind 0
+  //       └ ─ 4: a history that drops the middle of 3's context
+  const turns = [
+    turn(0, [1, 2], [3, 4]),
+    turn(1, [1, 9], [7]),
+    turn(2, [1, 9, 7, 8], [7]),
+    turn(3, [1, 2, 3, 4, 5], [6]),
+    turn(4, [1, 2, 3, 5], [6]),
+  ];
+  expect(positionsOf(turns)).toEqual([
+    { above: -1, descent: "continues", kept: 0 },
+    { above: -1, descent: "fresh", kept: 0 },
+    { above: 1, descent: "continues", kept: 3 },
+    { above: 0, descent: "continues", kept: 4 },
+    { above: 3, descent: "rewritten", kept: 3 },
+  ]);
+  const root = treeOf([trajectoryOf("a", { turns }), trajectoryOf("b", { turns: turns.slice(0, 3) })]);
+  expect(root.children.map(({ turn: of, leaves, descent }) => [of, leaves, descent])).toEqual([
+    [0, 2, "continues"],
+    [1, 2, "fresh"],
+  ]);
+  expect(root.children[1].children[0].ends.map(({ id }) => id)).toEqual(["b"]);
+  expect(root.children[0].children[0].children[0].ends.map(({ id }) => id)).toEqual(["a"]);
+});
+
+test("tags are counted by text, tool and order of calls, with the success of those that have them", () => {
+  const trajectories = [trajectoryOf("a"), trajectoryOf("b", { ...says("Sorry!"), reward: 0 })];
+  const [sorry, find, order] = countTags(trajectories, [
+    { name: "sorry", kind: "text", pattern: "sorry" },
+    { name: "find", kind: "tool", tool: "find" },
+    { name: "order", kind: "sequence", tools: ["find", "pay"] },
+  ]);
+  expect(sorry).toEqual({ name: "sorry", share: 0.5, successWith: 0, successWithout: 1, example: "b" });
+  expect([find.share, order.share]).toEqual([0.5, 0]);
+  expect(suggestedTags(trajectories).map(({ name }) => name)).toContain("calls find");
+});
+
+test("suggested tags of answers find what they quote, with any signs in it", () => {
+  const trajectories = ["Follow-up (1/2)? Yes.", "[a|b]^{2}$ *+\\ ."].map((text, i) => trajectoryOf(`${i}`, says(text)));
+  const quotes = suggestedTags(trajectories).filter(({ name }) => name.startsWith("says"));
+  expect(quotes.map(({ name }) => name)).toEqual(["says “Follow-up (1/2)?”", "says “[a|b]^{2}$ *+\\”"]);
+  expect(countTags(trajectories, quotes).map(({ share, example }) => [share, example])).toEqual([
+    [0.5, "0"],
+    [0.5, "1"],
+  ]);
+});
+
+test("a pattern that backtracks without end is ended and named", () => {
+  const tag = { name: "x", kind: "text" as const, pattern: "^(a+)+$" };
+  expect(() => countTags([trajectoryOf("a", says(`${"a".repeat(40)}!`))], [tag])).toThrow(/takes less than 2 s/);
+  expect(() => countTags([], [{ ...tag, pattern: "(" }])).toThrow(/regular expression/);
+});
+
+test("findings show repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {
+  expect(episodeFindings(many(40, (i) => ({ reward: i % 2 })))).toEqual([]);
+  const long = Array.from({ length: 60 }, (_, i) => `word${i}`).join(" ");
+  expect(episodeFindings(many(20, () => says(long)))).toEqual([]);
+  const loops = many(20, (i) => says(i < 3 ? "again and again I ".repeat(6) : "fine"));
+  expect(episodeFindings(loops)).toMatchObject([{ rule: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
+  const unread = many(10, () => ({
+    messages: [...trajectoryOf("a").messages.slice(0, 3), { role: "assistant", content: "Done." }],
+  }));
+  expect(episodeFindings(unread)).toMatchObject([
+    {
+      rule: "unread-results",
+      cause: expect.stringContaining("10 results of find, 10"),
+      examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"],
+    },
+  ]);
+  const hacked = many(40, (i) => ({ ...says(i % 2 === 0 ? "I am done now" : `number ${i} it is`), reward: (i + 1) % 2 }));
+  expect(episodeFindings(hacked)).toMatchObject([{ rule: "one-phrase", cause: expect.stringContaining("“i am done”") }]);
+});
+
+test("findings show lengths that drift and groups without signal by the index alone", () => {
+  const line = (step: number, tokens: number, reward: (i: number) => number) => {
+    const action = Array<number>(tokens).fill(1);
+    const turn = { ...trajectoryOf("a").turns[0], action, entropies: action, samplerLogprobs: action };
+    const trajectories = many(4, (i) => ({ turns: [turn], reward: reward(i) }));
+    return indexLine({ file: `trajectories/step-${step}`, source: "train", step }, trajectories, [0, 1, 2, 3, 4]);
+  };
+  const steps = Array.from({ length: 12 }, (_, i) => i + 1);
+  expect(indexFindings(steps.map((step) => line(step, 20, (i) => i % 2)))).toEqual([]);
+  // One longer step is no drift: three are averaged.
+  expect(indexFindings(steps.map((step) => line(step, step === 12 ? 45 : 20, (i) => i % 2)))).toEqual([]);
+  const drifted = indexFindings(steps.map((step) => line(step, 10 * step, () => 1)));
+  expect(drifted.map(({ rule }) => rule)).toEqual(["length-drift", "little-signal"]);
+  expect(drifted[1].next).toMatch(/too easy/);
+  expect(indexFindings(steps.map((step) => line(step, step < 4 ? 0 : 20, (i) => i % 2)))).toEqual([]); // no length to start from
+});
+
+test("two runs are compared on the tasks that both attempted, by their last evaluations", () => {
+  const evaluation = (when: "before" | "after", successes: Record<string, readonly number[]>) => {
+    const all = Object.entries(successes).flatMap(([task, rewards]) =>
+      rewards.map((reward, i) => trajectoryOf(`${when}/${task}/${i}`, { task, reward })),
+    );
+    return indexLine({ file: when, source: when, split: "test", step: when === "before" ? 0 : 5 }, all, [
+      ...all.keys(),
+      all.length,
+    ]);
+  };
+  const a = [evaluation("before", { x: [1, 1], y: [1, 1] }), evaluation("after", { x: [0, 0], y: [1, 0], only: [1, 1] })];
+  const b = [evaluation("after", { x: [1, 1], y: [1, 0] })];
+  const record = { config: { environment: { name: "office" } } };
+  const [comparison] = compareRuns({ record, index: a }, { record, index: b });
+  expect(comparison).toMatchObject({ split: "test", decoding: "sampled", meanA: 0.25, meanB: 0.75 });
+  expect(comparison.paired).toMatchObject({ tasks: 2, better: 1, worse: 0, difference: { mean: 0.5 } });
+  expect(comparison.pairs.map(({ task }) => task)).toEqual(["x"]);
+  expect(comparison.paired.difference.low).toBeLessThanOrEqual(0.5);
+});
+
+test("of the evaluations of one step the one after it counts, whatever their order, and a greedy one is a comparison of its own", () => {
+  const line = (source: "before" | "during" | "after", decoding: "sampled" | "greedy", rewards: readonly number[]) => {
+    const all = rewards.map((reward, i) => trajectoryOf(`${source}/${i}/0`, { task: `test/${i}`, reward }));
+    return indexLine({ file: source, source, split: "test", decoding, step: 5 }, all, [...all.keys(), all.length]);
+  };
+  const record = { config: { environment: { name: "office" } } };
+  const index = [line("after", "sampled", [1, 1]), line("during", "sampled", [0, 1]), line("before", "sampled", [0, 0])];
+  const compared = (b: typeof index) =>
+    compareRuns({ record, index: [...index, line("during", "greedy", [0, 1])] }, { record, index: b });
+  const other = line("after", "greedy", [0, 0]);
+  expect(
+    compared([line("before", "sampled", [0, 1]), other]).map(({ decoding, meanA, meanB }) => [decoding, meanA, meanB]),
+  ).toEqual([
+    ["sampled", 1, 0.5],
+    ["greedy", 0.5, 0],
+  ]);
+  // The largest difference first, with an episode of each run.
+  const wide = [line("after", "sampled", [0.4, 0, 1])];
+  const [{ pairs }] = compareRuns({ record, index: [line("after", "sampled", [1, 1, 1])] }, { record, index: wide });
+  expect(pairs.map(({ task, a, b, exampleB }) => [task, a, b, exampleB])).toEqual([
+    ["test/0", 1, 0, "after/0/0"],
+    ["test/1", 1, 0, "after/1/0"],
+  ]);
+});
+
+test("runs of different worlds are not compared, nor tasks that only have the same name", () => {
+  const index = (kind: string) => [
+    indexLine({ file: "after", source: "after", split: "test", step: 5 }, [trajectoryOf("a", { task: "test/0", kind })], [0, 1]),
+  ];
+  const run = (name: string, kind: string) => ({ record: { config: { environment: { name } } }, index: index(kind) });
+  expect(() => compareRuns(run("office", "pay"), run("knowledge", "pay"))).toThrow(/world is "knowledge".*"office"/);
+  expect(() => compareRuns(run("office", "pay"), run("office", "move"))).toThrow(/test\/0.*"move".*"pay"/);
+  expect(compareRuns(run("office", "pay"), run("office", "pay"))).toHaveLength(1);
+});
+
+test("two tasks of one id are not merged into one", () => {
+  const all = ["g0", "g1"].map((group, i) => trajectoryOf(String(i), { task: "row", group, reward: i }));
+  const run = {
+    record: { config: { environment: { name: "office" } } },
+    index: [indexLine({ file: "after", source: "after", split: "test", step: 5 }, all, [0, 1, 2])],
+  };
+  expect(() => compareRuns(run, run)).toThrow(/the id of two tasks of an evaluation is "row"/);
+});

@@ -1,0 +1,159 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readdirSync } from "node:fs";
+import type { Socket } from "node:net";
+import { join } from "node:path";
+import type { Readable, Writable } from "node:stream";
+import { ToolError } from "../../../src/core/errors.ts";
+import { guest, openImage } from "./image.ts";
+import { nodeProgram } from "./node.ts";
+import { type Answer, answerSchema, frameOf, longestAnswer, type Request, readFrames, readySchema } from "./protocol.ts";
+import { type Command, enclosed, innermost, limit, residentBytes } from "./walls.ts";
+
+/** How a Python process ended while it was asked: it was killed for its time or its memory, or it crashed. */
+export type Ending = "time" | "memory" | "crash";
+
+export interface PythonProcess {
+  /** One request at a time. After an ending the process is gone. */
+  ask(request: Omit<Request, "id">): Promise<Answer | Ending>;
+  /** True once the process is gone, or about to be. */
+  readonly ended: boolean;
+  kill(): void;
+}
+
+/** The time that a request may take beyond its limit, for Python to notice it, before the process is killed. */
+const graceMs = 500;
+const startMs = 60_000;
+/** Time between two looks at a process's memory. */
+const lookMs = 50;
+
+export interface ProcessSettings {
+  readonly memoryBytes: number;
+  /** Whether what is written to standard error is output too. */
+  readonly stderr: boolean;
+}
+
+/**
+ * Starts a Python process, which does not keep this one alive but for the time in which it is asked. Its time and memory are looked at from here.
+ * @param program what runs in it; tests have one that is hostile
+ * @throws ToolError if it does not start
+ */
+export async function startPython(settings: ProcessSettings, program = join(guest, "main.mjs")): Promise<PythonProcess> {
+  const { memoryBytes } = settings;
+  const child = spawnEnclosed(await nodeProgram(), program, await openImage(), settings);
+  const [requests, answers] = [child.stdio[3] as Writable, child.stdio[4] as Readable];
+  const said = collect(child.stdio[2] as Readable);
+  let ended = false;
+  let nextId = 0;
+  let longest = longestAnswer(0);
+  let listener: (message: unknown) => void = () => kill();
+  let onEnd: (why: string) => void = () => {};
+  const end = (why: string) => {
+    ended = true;
+    onEnd(why);
+  };
+  child.on("close", (code, signal) => end(`ended with ${signal ?? `code ${code}`}${said()}`));
+  child.on("error", (error) => end(error.message));
+  for (const pipe of [requests, answers]) pipe.on("error", () => {}); // it ended, as "close" says
+  readFrames(
+    answers,
+    () => longest,
+    (message) => listener(message),
+  );
+  const kill = () => {
+    ended = true;
+    child.kill("SIGKILL");
+  };
+
+  await new Promise<void>((resolve, reject) => {
+    const failed = (problem: string, hint = "`retrograde-rl doctor` says what it needs.") => {
+      clearTimeout(timer);
+      kill();
+      reject(new ToolError("python", problem, { expected: "an interpreter that starts", hint }));
+    };
+    const busy =
+      "The machine has more to do than it can: a start takes a second of a free core. Fewer `interpreters` start at a time.";
+    const timer = setTimeout(() => failed(`still starting after ${startMs / 1000} s`, busy), startMs);
+    onEnd = failed;
+    listener = (message) => {
+      if (!readySchema.safeParse(message).success) return failed("something that is no greeting");
+      clearTimeout(timer);
+      resolve();
+    };
+  });
+  const pid = innermost(child.pid ?? 0);
+  await limit(pid, memoryBytes);
+  const mostResident = ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes;
+  keepAlive(child, false);
+  listener = () => kill();
+
+  const ask = (request: Omit<Request, "id">) =>
+    new Promise<Answer | Ending>((resolve) => {
+      const id = nextId++;
+      let done = false;
+      const finish = (answer: Answer | Ending) => {
+        done = true;
+        clearTimeout(timer);
+        onEnd = () => {};
+        listener = () => kill();
+        if (typeof answer === "string") kill();
+        if (!ended) keepAlive(child, false);
+        resolve(answer);
+      };
+      const timer = setTimeout(() => finish("time"), request.timeoutMs + graceMs);
+      const look = async () => {
+        const bytes = await residentBytes(pid);
+        if (done) return;
+        if (bytes !== undefined && bytes > mostResident) return finish("memory");
+        setTimeout(look, lookMs).unref();
+      };
+      onEnd = () => finish("crash");
+      longest = longestAnswer(request.outputBytes);
+      listener = (message) => {
+        const parsed = answerSchema.safeParse(message);
+        finish(parsed.success && parsed.data.id === id ? parsed.data : "crash");
+      };
+      keepAlive(child, true);
+      if (ended) return finish("crash");
+      setTimeout(look, lookMs).unref();
+      requests.write(frameOf({ id, ...request }), (error) => {
+        if (error && !done) finish("crash");
+      });
+    });
+
+  return {
+    ask,
+    kill,
+    get ended() {
+      return ended;
+    },
+  };
+}
+
+function spawnEnclosed(node: string, main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
+  const files = [main, ...readdirSync(guest).map((name) => join(guest, name))].filter((file) => file.endsWith(".mjs"));
+  const flags = ["--expose-gc", "--no-warnings", "--max-old-space-size=128"];
+  const program: Command = [node, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
+  const [command, ...args] = enclosed(program, files);
+  // A process group of its own: a signal to its group reaches nobody else, and Ctrl-C in a terminal is ours alone.
+  return spawn(command, args, { cwd: "/", env: {}, detached: true, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe", image] });
+}
+
+const longestSaid = 1000;
+
+/** Returns what a process said at last, to tell why it did not start. */
+function collect(from: Readable): () => string {
+  let text = "";
+  from.on("data", (bytes: Buffer) => {
+    text = (text + bytes.toString("utf8").slice(-longestSaid)).slice(-longestSaid);
+  });
+  from.on("error", () => {});
+  return () => (text === "" ? "" : `: ${text.trim()}`);
+}
+
+function keepAlive(child: ChildProcess, alive: boolean): void {
+  const pipes = [2, 3, 4].map((at) => child.stdio[at] as Socket);
+  for (const each of [child, ...pipes]) {
+    if (alive) each.ref();
+    else each.unref();
+  }
+}
