@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { DeadlineError, pause, signalWithin, withinTime } from "./deadline.ts";
+import { DeadlineError, idleLimit, pause, signalWithin, withinTime } from "./deadline.ts";
 
 const never = () => new Promise<never>(() => {});
 
@@ -45,4 +46,14 @@ test("a signal says whether it was the time that ended it", async () => {
   expect(cancelled.signal.aborted).toBe(false);
   controller.abort();
   expect([cancelled.signal.aborted, cancelled.isLate()]).toEqual([true, false]);
+});
+
+test("an idle limit counts no time in which this thread was kept: nobody could be heard", async () => {
+  const idle = idleLimit(1500);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2000); // as a long pass of a model keeps it
+  await nextTurn();
+  await nextTurn();
+  expect(idle.signal.aborted).toBe(false);
+  await new Promise((ended) => idle.signal.addEventListener("abort", ended));
+  expect(idle.signal.reason).toEqual(new DeadlineError(1500));
 });

@@ -64,20 +64,32 @@ export interface IdleLimit {
   end(): void;
 }
 
+/** The longest part of the time that is counted at once, in milliseconds. */
+const longestPart = 1000;
+
+/**
+ * A limit that counts in parts. While a computation keeps this thread, or the machine sleeps, nobody could be heard, so a part that ends late counts
+ * no more than itself.
+ */
 export function idleLimit(milliseconds: number): IdleLimit {
   const controller = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  let [left, since, paused, ended] = [milliseconds, 0, 0, false];
+  let [left, since, part, paused, ended] = [milliseconds, 0, 0, 0, false];
   const count = () => {
     since = performance.now();
-    timer = setTimeout(() => controller.abort(new DeadlineError(milliseconds)), left);
+    part = Math.min(left, longestPart);
+    timer = setTimeout(() => {
+      left -= part;
+      if (left > 0) count();
+      else controller.abort(new DeadlineError(milliseconds));
+    }, part);
   };
   count();
   return {
     signal: controller.signal,
     pausedFor: async (work) => {
       clearTimeout(timer);
-      if (paused++ === 0) left -= performance.now() - since;
+      if (paused++ === 0) left -= Math.min(performance.now() - since, part);
       try {
         const result = await work();
         left = milliseconds;
