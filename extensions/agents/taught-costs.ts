@@ -10,6 +10,7 @@ import { gibibytes } from "../local/memory.ts";
 import { planMemory } from "../local/memory-plan.ts";
 import { type ModelConfig, parameterCount } from "../local/model/model-config.ts";
 import { readModelConfig } from "../local/model/model-folder.ts";
+import { memoryUse } from "../local/open.ts";
 import { measurePeak } from "../local/peak.ts";
 import type { AgentRecord } from "./record-agent.ts";
 import type { DemonstrationSettings, TaughtPlan } from "./taught-plan.ts";
@@ -42,8 +43,7 @@ export async function costsOf(
   const greedy = evaluation.greedy && evaluation.temperature > 0;
   const local =
     engine.kind === "local" ? await readModelConfig(join(await folderOf(reinforcement, onDownload), "config.json")) : undefined;
-  const memory = (config: TrainingConfig) =>
-    planMemory(local as ModelConfig, trainingUse(config), { available: availableMemory() }).bytes;
+  const memory = (config: TrainingConfig) => gibibytes(plannedBytes(config, local));
   return {
     lines: [
       `Plan: ${plural(shown.length, "task")} for demonstrations, ${count(trained.length)} for reinforcement, ${count(test.length)} for measuring; no prompt is in two parts`,
@@ -56,7 +56,7 @@ export async function costsOf(
       ...(local === undefined
         ? []
         : [
-            `  memory    about ${gibibytes(memory(supervised))} for sft, ${gibibytes(memory(reinforcement))} for ${algorithm.kind}; ${gibibytes(availableMemory())} are free`,
+            `  memory    about ${memory(supervised)} for sft, ${memory(reinforcement)} for ${algorithm.kind}; ${gibibytes(availableMemory())} are free`,
           ]),
       `  folders   ${Object.values(folders).map(shownPath).join(", ")}; the same command continues`,
     ],
@@ -73,6 +73,14 @@ export async function costsOf(
       return `Time, roughly, if nothing else runs: ${duration(learning)} of sft, ${duration(steps * perStep)} of ${algorithm.kind}, ${duration(evaluations)} of evaluations. It is said again as the runs go.`;
     },
   };
+}
+
+/** The memory that the engine on this machine plans for a run. */
+function plannedBytes(config: TrainingConfig, model: ModelConfig | undefined): number {
+  const { engine } = config;
+  if (engine.kind !== "local" || model === undefined) return 0;
+  const limit = engine.memory === undefined ? Number.POSITIVE_INFINITY : engine.memory * 2 ** 30;
+  return planMemory(model, memoryUse(engine, trainingUse(config)), { available: Math.min(availableMemory(), limit) }).bytes;
 }
 
 /** Attempts at the start whose cost is said before the others are made. */
