@@ -11,7 +11,7 @@ import { createLocalEngine, type LocalEngine } from "./engine.ts";
 import { Learner } from "./training/learner.ts";
 import { evenSize } from "./training/packing.ts";
 
-const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
+const golden = (name: string) => new URL(`../../test/golden/models/${name}`, import.meta.url).pathname;
 const open = (name = "qwen3") => createLocalEngine({ model: golden(name), threads: 1 });
 
 engineSuite("The local engine", open);

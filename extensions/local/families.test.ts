@@ -8,7 +8,7 @@ import { createLocalEngine, type LocalEngine } from "./engine.ts";
 import type { LoraOptions } from "./options.ts";
 
 const families = ["gemma3_text", "mistral-window", "smollm3", "lfm2", "qwen3"];
-const folderOf = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
+const folderOf = (name: string) => new URL(`../../test/golden/models/${name}`, import.meta.url).pathname;
 const random = randomStream(1, "families");
 const ids = (length: number): TokenId[] => Array.from({ length }, () => random.integer(64));
 const adapter: LoraOptions = { rank: 2, alpha: 4, targets: "all-linear", seed: 3 };

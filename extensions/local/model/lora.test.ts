@@ -27,7 +27,7 @@ import { adapterShapes, initialiseAdapter, resolveLora } from "./lora.ts";
 import { loadModel } from "./model-folder.ts";
 import { readSafetensors } from "./safetensors.ts";
 
-const golden = (name: string) => new URL(`../../../../test/golden/${name}`, import.meta.url).pathname;
+const golden = (name: string) => new URL(`../../../test/golden/${name}`, import.meta.url).pathname;
 const small: LoraOptions = { rank: 3, alpha: 6, targets: ["q_proj", "v_proj", "o_proj", "gate_proj", "down_proj"], seed: 1 };
 const open = (
   lora: LoraOptions = { rank: 4, alpha: 8, targets: "all-linear", seed: 1 },

@@ -8,7 +8,7 @@ import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import { initialiseModel, loadModel, saveModel } from "./model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
 
-const golden = (name: string) => new URL(`../../../../test/golden/models/${name}`, import.meta.url).pathname;
+const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
 
 let folder: string;
 beforeAll(async () => {

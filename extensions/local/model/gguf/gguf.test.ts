@@ -5,21 +5,22 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { ModelError } from "../../../../src/core/errors.ts";
-import { randomStream } from "../../../../src/core/random.ts";
 import { ggufParts, readGguf } from "./file.ts";
 import { ggufFolder } from "./folder.ts";
 import { readTensor } from "./weights.ts";
 
-const golden = (name: string) => new URL(`../../../../../test/golden/gguf/${name}`, import.meta.url).pathname;
+const golden = (name: string) => new URL(`../../../../test/golden/gguf/${name}`, import.meta.url).pathname;
 const bytes = readFileSync(golden("types.gguf"));
 const expected = z
   .record(z.string(), z.object({ shape: z.array(z.int()), bits: z.base64() }))
   .parse(JSON.parse(readFileSync(golden("types.json"), "utf8")));
 
 let folder: string;
+
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "gguf-"));
 });
+
 afterAll(() => rm(folder, { recursive: true }));
 
 async function fileOf(content: Uint8Array, name = "changed.gguf"): Promise<string> {
@@ -66,32 +67,6 @@ test("a file that ends early is refused at every byte of its header", async () =
   }
   const file = await fileOf(bytes.subarray(0, bytes.length - 33));
   expect(() => readGguf([file])).toThrow(/offset of Q6_K at byte \d+ of .* It is truncated/);
-});
-
-test("1,000 mutated headers are read or refused with the field and its byte, in bounded time and memory", async () => {
-  const random = randomStream(3, "mutated headers");
-  const headerEnd = Math.min(...[...readGguf([golden("types.gguf")]).tensors.values()].map(({ start }) => start));
-  const extremes = [0, 1, 0x7f, 0x80, 0xff];
-  const began = performance.now();
-  const memory = process.memoryUsage().rss;
-  let refused = 0;
-  for (let i = 0; i < 1000; i++) {
-    const mutated = Buffer.from(bytes);
-    const at = Math.floor(random.uniform() * (headerEnd - 8));
-    const kind = i % 3;
-    if (kind === 0) mutated[at] = extremes[Math.floor(random.uniform() * extremes.length)];
-    else if (kind === 1) mutated.writeBigUInt64LE(BigInt.asUintN(64, BigInt(Math.floor(random.uniform() * 2 ** 52)) << 11n), at);
-    else mutated.copy(mutated, at, Math.floor(random.uniform() * headerEnd), headerEnd);
-    const file = await fileOf(mutated);
-    const error = errorOf(() => readGguf([file]));
-    if (error === undefined) continue;
-    refused++;
-    expect(error).toBeInstanceOf(ModelError);
-    expect(String(error)).toContain(file);
-  }
-  expect(refused).toBeGreaterThan(500);
-  expect(performance.now() - began).toBeLessThan(60_000);
-  expect(process.memoryUsage().rss - memory).toBeLessThan(300e6);
 });
 
 /** Two lengths in a file of a few bytes: what it claims is never allocated. */
