@@ -18,8 +18,8 @@ export default defineConfig({
           include: [named(".test.ts")],
           exclude: [named(".contract.test.ts"), named(".slow.test.ts")],
           setupFiles: [engines, "test/unit-setup.ts"],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       // No limit of real time that a busy machine could break: these end tests that hang.

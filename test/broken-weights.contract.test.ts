@@ -45,7 +45,7 @@ test.each([
   ["train", ["--no-dashboard", "--out", join(root, "train")]],
   ["sft", ["--data", data, "--no-dashboard", "--out", join(root, "sft")]],
   ["doctor", []],
-])("%s of a model with a NaN among its weights names the weights, and fails", { timeout: 300_000 }, async (command, flags) => {
+])("%s of a model with a NaN among its weights names the weights, and fails", async (command, flags) => {
   const { exitCode, out, error } = await invoke(command, "--config", config, ...flags);
   expect(exitCode).toBe(1);
   expect((out + error).replace(/\s+/g, " ")).toContain(`The weights ${broken} have values that are not finite`);

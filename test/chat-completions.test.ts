@@ -50,7 +50,7 @@ test("a model measured through our own server is the model measured here, call f
     expect(there[name], name).toEqual(here[name]);
   expect(there.usage.completionTokens).toBe(here.sampledTokens);
   expect(here.toolCalls).toBeGreaterThan(5);
-}, 120_000);
+});
 
 const shape = (properties: object) => ({
   type: "object",

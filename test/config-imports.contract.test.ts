@@ -35,4 +35,4 @@ export default defineEnvironment({
   );
   expect(new Set((await Promise.all(pids)).map(String)).size).toBe(4);
   await Promise.all(episodes.map((episode) => episode.close?.()));
-}, 20_000);
+});

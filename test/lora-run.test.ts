@@ -16,9 +16,6 @@ import { invoke } from "./command-line.ts";
 import { lettersEnvironment } from "./letters.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
-/** Seconds on an idle machine, minutes on one whose cores are all taken. */
-const patience = { timeout: 300_000 };
-
 const folder = mkdtempSync(join(tmpdir(), "retrograde-lora-run-"));
 const model = join(folder, "model");
 const configuration = (out: string): UserConfig => ({
@@ -35,62 +32,56 @@ const configuration = (out: string): UserConfig => ({
   out,
 });
 
-test(
-  "a run of an adapter that is broken off and resumed ends as if it had not been, and leaves the adapter alone",
-  patience,
-  async () => {
-    await writeTinyModel(model);
-    const [straight, broken] = [join(folder, "straight"), join(folder, "broken")];
-    await runPlan(await planRun(configuration(straight)));
+test("a run of an adapter that is broken off and resumed ends as if it had not been, and leaves the adapter alone", async () => {
+  await writeTinyModel(model);
+  const [straight, broken] = [join(folder, "straight"), join(folder, "broken")];
+  await runPlan(await planRun(configuration(straight)));
 
-    const controller = new AbortController();
-    const plan = await planRun(configuration(broken));
-    const untilThird = runPlan(plan, {
-      signal: controller.signal,
-      onEvent: (event) => {
-        if (event.type === "stepped" && event.record.step === 3) controller.abort();
-      },
-    });
-    await expect(untilThird).rejects.toThrow(RunError);
-    await runPlan(await planRun(configuration(broken), { resume: true }));
+  const controller = new AbortController();
+  const plan = await planRun(configuration(broken));
+  const untilThird = runPlan(plan, {
+    signal: controller.signal,
+    onEvent: (event) => {
+      if (event.type === "stepped" && event.record.step === 3) controller.abort();
+    },
+  });
+  await expect(untilThird).rejects.toThrow(RunError);
+  await runPlan(await planRun(configuration(broken), { resume: true }));
 
-    const contents = (run: string) => ({
-      metrics: readFileSync(layout.metrics(run), "utf8"),
-      adapter: readFileSync(join(layout.model(run), "adapter", "adapter_model.safetensors")),
-    });
-    expect(contents(broken)).toEqual(contents(straight));
+  const contents = (run: string) => ({
+    metrics: readFileSync(layout.metrics(run), "utf8"),
+    adapter: readFileSync(join(layout.model(run), "adapter", "adapter_model.safetensors")),
+  });
+  expect(contents(broken)).toEqual(contents(straight));
 
-    // Nothing of the base is written again. Merged, embeddings and untargeted matrices are the base's.
-    expect(
-      readdirSync(layout.model(straight), { recursive: true }).filter((name) => String(name).endsWith(".safetensors")),
-    ).toEqual([join("adapter", "adapter_model.safetensors")]);
-    const [{ parameters: base }, { parameters: trained }] = [await loadModel(model), await loadModel(layout.model(straight))];
-    const changed = [...base]
-      .filter(([name, { data }]) => String(trained.get(name)?.data) !== String(data))
-      .map(([name]) => name);
-    expect(new Set(changed.map((name) => name.split(".").at(-2)))).toEqual(new Set(["q_proj", "v_proj", "down_proj"]));
-    // The sampler's folded weights are the trainer's two products, within float32.
-    for (const { metrics } of readMetrics(straight)) expect(metrics.samplerGapMax).toBeLessThan(1e-4);
-    const lora = {
-      rank: 4,
-      alpha: 8,
-      targets: ["q_proj", "v_proj", "down_proj"],
-      seed: 1,
-      from: join(layout.model(straight), "adapter"),
-    };
-    const sample = { trajectory: "a", turn: 0, context: [1, 2, 3], action: [4, 5, 6] };
-    const logprobs = async (options: Parameters<typeof createLocalEngine>[0]) => {
-      const engine = await createLocalEngine(options);
-      const [row] = await engine.logprobs([sample], { temperature: 1 });
-      await engine.dispose();
-      return row;
-    };
-    const merged = await logprobs({ model: layout.model(straight), threads: 1 });
-    for (const [i, logprob] of (await logprobs({ model, threads: 1, lora })).entries()) expect(logprob).toBeCloseTo(merged[i], 5);
-  },
-);
+  // Nothing of the base is written again. Merged, embeddings and untargeted matrices are the base's.
+  expect(
+    readdirSync(layout.model(straight), { recursive: true }).filter((name) => String(name).endsWith(".safetensors")),
+  ).toEqual([join("adapter", "adapter_model.safetensors")]);
+  const [{ parameters: base }, { parameters: trained }] = [await loadModel(model), await loadModel(layout.model(straight))];
+  const changed = [...base].filter(([name, { data }]) => String(trained.get(name)?.data) !== String(data)).map(([name]) => name);
+  expect(new Set(changed.map((name) => name.split(".").at(-2)))).toEqual(new Set(["q_proj", "v_proj", "down_proj"]));
+  // The sampler's folded weights are the trainer's two products, within float32.
+  for (const { metrics } of readMetrics(straight)) expect(metrics.samplerGapMax).toBeLessThan(1e-4);
+  const lora = {
+    rank: 4,
+    alpha: 8,
+    targets: ["q_proj", "v_proj", "down_proj"],
+    seed: 1,
+    from: join(layout.model(straight), "adapter"),
+  };
+  const sample = { trajectory: "a", turn: 0, context: [1, 2, 3], action: [4, 5, 6] };
+  const logprobs = async (options: Parameters<typeof createLocalEngine>[0]) => {
+    const engine = await createLocalEngine(options);
+    const [row] = await engine.logprobs([sample], { temperature: 1 });
+    await engine.dispose();
+    return row;
+  };
+  const merged = await logprobs({ model: layout.model(straight), threads: 1 });
+  for (const [i, logprob] of (await logprobs({ model, threads: 1, lora })).entries()) expect(logprob).toBeCloseTo(merged[i], 5);
+});
 
-test("an adapter's run is exported merged, in the base's own type, and says where a base is missing", patience, async () => {
+test("an adapter's run is exported merged, in the base's own type, and says where a base is missing", async () => {
   const [base, out, run] = ["base", "merged", "half"].map((name) => join(folder, name));
   await writeTinyModel(base);
   await saveModel(base, await loadModel(base), { dtype: "bfloat16" });
@@ -111,7 +102,7 @@ test("an adapter's run is exported merged, in the base's own type, and says wher
   await expect(loadModel(layout.model(run))).rejects.toThrow(/the base of .* expected the model that the adapter was trained on/);
 });
 
-test("targets that the model lacks end the run before it has a folder", patience, async () => {
+test("targets that the model lacks end the run before it has a folder", async () => {
   await writeTinyModel(model);
   const out = join(folder, "refused");
   const plan = await planRun({ ...configuration(out), engine: { lora: { targets: ["c_attn"] } } });

@@ -74,7 +74,7 @@ test("advise plays a model, lists what fits and says what is next", async () => 
     expect(bytes).toBeLessThanOrEqual(memoryBytes);
     expect(seconds).toBeCloseTo((steps * (cost.samplingPerStep + cost.trainingPerStep) * parameters) / model.parameters, 3);
   }
-}, 120_000);
+});
 
 test("without a model advise lists those that can be trained here, with licence and tool calling, and plays nothing", async () => {
   const folder = mkdtempSync(join(tmpdir(), "retrograde-advise-"));

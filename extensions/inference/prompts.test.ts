@@ -8,7 +8,7 @@ import { Prompts } from "./prompts.ts";
 const { signal } = new AbortController();
 const tool: Tool = { name: "find", description: "Finds.", parameters: { type: "object", properties: {} }, execute: () => "" };
 
-test("a long conversation is the same prompt, made in another thread, and holds up nobody", { timeout: 60_000 }, async () => {
+test("a long conversation is the same prompt, made in another thread, and holds up nobody", async () => {
   const prompts = new Prompts(chat, 1e6, folder);
   const messages = user(text(60_000));
   await prompts.open(user(text(5000)), [], "", signal); // the thread has started
@@ -44,7 +44,7 @@ test("what could not fit is refused by its characters, before anything is tokeni
   expect(encode).not.toHaveBeenCalled();
 });
 
-test("a client that is gone frees the thread", { timeout: 30_000 }, async () => {
+test("a client that is gone frees the thread", async () => {
   const prompts = new Prompts(chat, 1e6, folder);
   const gone = new AbortController();
   const left = prompts.open(user(text(3_000_000)), [], "", gone.signal);

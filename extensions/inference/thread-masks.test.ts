@@ -15,7 +15,7 @@ const formOf = (...names: string[]): Formed => ({
 });
 const mask = async (form: Formed, from: Pick<typeof masks, "mask"> = masks) => (await from.mask(form)) as GrammarMask;
 
-test("masks of a thread are those of a grammar here, token by token", { timeout: 60_000 }, async () => {
+test("masks of a thread are those of a grammar here, token by token", async () => {
   const [there, here] = [await mask(formOf("title")), await mask(formOf("title"), chat.grammars)];
   for (let draw = 0; draw < 2; draw++) {
     for (const token of chat.tokenizer.encode('{"title": "Demo"}')) {
@@ -35,7 +35,7 @@ test("masks of a thread are those of a grammar here, token by token", { timeout:
   await expect(masks.mask({ form: { schema: { type: "nonsense" } } })).rejects.toThrow(/schema is .*nonsense/);
 });
 
-test("a mask of one form is asked for while the grammar of another is compiled", { timeout: 60_000 }, async () => {
+test("a mask of one form is asked for while the grammar of another is compiled", async () => {
   const short = await mask(formOf("a"));
   let isCompiled = false;
   const long = mask(formOf(...Array.from({ length: 150 }, (_, i) => `property_${i}`))).then((made) => {
@@ -53,7 +53,7 @@ test("a mask of one form is asked for while the grammar of another is compiled",
   await long;
 });
 
-test("more forms at a time than there are threads are refused, and then answered", { timeout: 60_000 }, async () => {
+test("more forms at a time than there are threads are refused, and then answered", async () => {
   const open = await Promise.all(["a", "b", "c", "d"].map((name) => mask(formOf(name))));
   const again = await mask(formOf("a"));
   expect(await masks.mask(formOf("e")).catch((error: unknown) => error)).toMatchObject({ status: 429, retryAfter: 1 });

@@ -1,20 +1,8 @@
 import { expect, test } from "vitest";
-import { randomStream } from "../../src/core/random.ts";
-import type { Split } from "../../src/environments/environment.ts";
-import { demonstrate, type ExpertOptions } from "./demonstrations.ts";
-import { type Habit, habits } from "./expert.ts";
+import type { Habit } from "./expert.ts";
+import { anyQuery, play, settingsOf } from "./kinds.fixture.ts";
 import { type KindName, kindNames, kindOf } from "./kinds.ts";
-import { completeSettings, knowledgeSettingsSchema } from "./settings.ts";
 import { drawTask } from "./task.ts";
-
-const settingsOf = (given: object) => completeSettings(knowledgeSettingsSchema.parse(given));
-const anyQuery = { full: 1, short: 1, name: 1 };
-
-function play(given: object, count: number, options: ExpertOptions, split: Split = "test") {
-  const settings = settingsOf(given);
-  const random = randomStream(1, "kinds.test");
-  return Array.from({ length: count }, (_, i) => demonstrate(drawTask(settings, split, i), settings, random, options));
-}
 
 test.each(["small", "default", "large"] as const)("the expert answers every question of the %s world", (difficulty) => {
   for (const split of ["train", "validation", "test", "challenge"] as const) {
@@ -41,18 +29,6 @@ test.each(kindNames)(
     expect(share).toBeLessThan(0.95);
   },
 );
-
-test("every habit costs the answer nearly always", () => {
-  const played = play({ difficulty: "large", disputes: 0.5 }, 1500, { slip: 0.3, queries: anyQuery });
-  for (const habit of habits) {
-    const alone = played.filter(({ slipped }) => slipped.length === 1 && slipped[0] === habit);
-    expect(alone.length, habit).toBeGreaterThan(10);
-    const right = alone.filter(({ score }) => score.reward === 1).length;
-    expect(right / alone.length, habit).toBeLessThan(0.15);
-  }
-  const without = played.filter(({ slipped }) => slipped.length === 0);
-  expect(without.every(({ score }) => score.reward === 1)).toBe(true);
-});
 
 test("a habit that is not named is not fallen into", () => {
   const slipped = new Set<Habit>(play({}, 300, { slip: { early: 0.5 } }).flatMap((played) => played.slipped));

@@ -2,32 +2,15 @@ import { describe, expect, test } from "vitest";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { type Split, splits } from "../../src/environments/environment.ts";
-import { type Behaviour, behaviours } from "./behaviours.ts";
 import { demonstrate, demonstrations } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";
-import { type Habit, habits } from "./expert.ts";
 import { fill, type Phrasings } from "./grammar.ts";
 import { isHeldOut, kinds, officeKinds } from "./kinds.ts";
+import { drawn, tasks } from "./office.fixture.ts";
 import { officeEnvironment } from "./office.ts";
 import { type OfficeTask, officeSplits } from "./task.ts";
 import { toolNames } from "./tools.ts";
 import { allWords, wordsOf } from "./vocabulary.ts";
-
-function drawn(settings: unknown, split: Split, from: number, to: number): OfficeTask[] {
-  const office = officeEnvironment(settings);
-  return Array.from({ length: Math.max(0, to - from) }, (_, i) => office.task(split, from + i) as OfficeTask);
-}
-
-const known = new Map<string, OfficeTask[]>();
-
-/** The first tasks of a split. No episode changes its task, so the tests share them. */
-function tasks(settings: unknown, split: Split, count: number): OfficeTask[] {
-  const key = JSON.stringify([settings, split]);
-  const some = known.get(key) ?? [];
-  known.set(key, some);
-  some.push(...drawn(settings, split, some.length, count));
-  return some.slice(0, count);
-}
 
 const turnsOf = (task: OfficeTask) =>
   demonstrate(task, randomStream(1)).messages.filter(({ role }) => role === "assistant").length;
@@ -129,35 +112,6 @@ test("an early choice shows many turns later: with a fixed room the event cannot
   const { messages, score } = demonstrate(task, randomStream(1), { slip: { room: 1 } });
   expect(messages.some(({ role, content }) => role === "tool" && content === "the room is fixed")).toBe(true);
   expect(score.reward).toBe(0);
-});
-
-/** Picking the first of two is right half of the time, and so is reading no note where it says "for all". */
-const lucky: readonly Habit[] = ["first", "note"];
-/**
- * What is chosen does not matter where the tool is closed, nor to whom a message is meant where both have the same deputy, nor how one searches
- * where both papers lie at the first places.
- */
-const withoutEffect = 0.2;
-
-const searchHabits: readonly Habit[] = ["cabinet", "walk", "half"];
-
-test.each(habits)("the habit %s costs the reward, and is counted as the behaviour that it leaves out", (habit) => {
-  const behaviour = (Object.keys(behaviours) as Behaviour[]).find((name) =>
-    (behaviours[name] as readonly Habit[]).includes(habit),
-  );
-  const scenario = habit === "handover" ? "handover" : searchHabits.includes(habit) ? "search" : "requests";
-  const slipped = tasks({ scenario }, "train", scenario === "requests" ? 400 : 60)
-    .map((task) => demonstrate(task, randomStream(1, task.id), { slip: { [habit]: 1 } }))
-    .filter((demonstration) => demonstration.slipped.length > 0);
-  expect(slipped.length).toBeGreaterThan(5);
-  const rewarded = slipped.filter(({ score }) => score.reward === 1);
-  expect(rewarded.length / slipped.length).toBeLessThan(lucky.includes(habit) ? 0.7 : withoutEffect);
-  const failed = slipped.filter(({ score }) => score.reward === 0);
-  const missed = failed.filter(({ score }) => {
-    const count = score.behaviours?.[behaviour ?? ""];
-    return typeof count === "object" && count.done < count.called;
-  });
-  expect(missed.length / failed.length).toBeGreaterThan(0.8);
 });
 
 test("demonstrations with bad habits are mostly wrong, and failed calls in them are marked", () => {

@@ -63,18 +63,18 @@ test.each([
   ["(2,1)", "(1,2)", false, false],
   ["x^2", "x^3", false, false],
   ["3", "4", false, false],
-])("%s against %s: %s by rules, %s as mathematics", { timeout: 60_000 }, async (answer, gold, byRules, symbolic) => {
+])("%s against %s: %s by rules, %s as mathematics", async (answer, gold, byRules, symbolic) => {
   expect(mathEqual(answer, gold)).toBe(byRules);
   expect(await math.equal(answer, gold)).toBe(symbolic);
 });
 
-test("a formula that takes too long is ended, and the next one is compared", { timeout: 60_000 }, async () => {
+test("a formula that takes too long is ended, and the next one is compared", async () => {
   const quick = openSymbolicMath("environment.settings.math", { timeoutMs: 2000 });
   expect(await quick.equal("\\sum_{k=1}^{100000000}k", "1")).toBe("timed out");
   expect(await quick.equal("\\frac{2}{2}", "1")).toBe(true);
 });
 
-test("what is no formula is not decided", { timeout: 60_000 }, async () => {
+test("what is no formula is not decided", async () => {
   expect(await math.equal("\\frac{1", "2")).toBe("undecided");
   expect(await math.equal("east", "east")).toBe(true);
 });

@@ -307,7 +307,7 @@ describe("a connection", () => {
       kind: "old-wire",
       message: expect.stringContaining("SkyRL needs version 0.4"),
     });
-  }, 20_000);
+  });
 
   test("waits 30 seconds for a server that takes the connection and never answers", async () => {
     vi.useFakeTimers();

@@ -1,22 +1,11 @@
 import { expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
-import { type Random, randomStream } from "../../core/random.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { meanInterval } from "../../statistics/intervals.ts";
+import { episodes, tasks } from "./compare.fixture.ts";
 import { acrossSeeds, compareOutcomes, differenceAcrossSeeds, outcomesOf } from "./compare.ts";
-import { summarise } from "./summarise.ts";
 
-/** Episodes from rewards by task. */
-function episodes(rewards: Readonly<Record<string, readonly number[]>>): Trajectory[] {
-  return Object.entries(rewards).flatMap(([task, all]) =>
-    all.map((reward, i) => ({
-      ...{ id: `${task}/${i}`, group: task, task, turns: [], reward, scores: {}, stopReason: "done" as const, messages: [] },
-    })),
-  );
-}
-
-const tasks = Array.from({ length: 20 }, (_, i) => `test/${i}`);
 const solved = (of: (i: number) => boolean) => episodes(Object.fromEntries(tasks.map((task, i) => [task, [Number(of(i))]])));
 
 test("two evaluations of the same tasks: the difference of each task, and McNemar's exact test", () => {
@@ -38,56 +27,6 @@ test("attempts count by their share, rewards as they are", () => {
   const { success, reward } = compareOutcomes(first, second, 1);
   expect(success?.difference.mean).toBe(0.25);
   expect(reward?.difference.mean).toBeCloseTo(0.125, 12);
-});
-
-/** Seconds on an idle machine, minutes on one whose cores are all taken. */
-const patience = { timeout: 600_000 };
-
-/** 60 scenarios of three tasks that mostly succeed together, as AppWorld's. */
-function ofScenarios(random: Random, share: number): Trajectory[] {
-  return Array.from({ length: 60 }, (_, s) => s).flatMap((s) => {
-    const together = Number(random.chance(share));
-    const rewards = [0, 1, 2].map((i) => [`${s}_${i}`, [random.chance(0.8) ? together : Number(random.chance(share))]] as const);
-    return episodes(Object.fromEntries(rewards)).map((episode) => ({ ...episode, scenario: String(s) }));
-  });
-}
-
-test(
-  "scenarios are the unit where tasks name one: no difference is called one in 5 %, and over tasks it was in more",
-  patience,
-  () => {
-    const random = randomStream(1, "scenarios");
-    const called = (withScenarios: boolean, length: number) =>
-      mean(
-        Array.from({ length }, () => {
-          const [a, b] = [ofScenarios(random, 0.5), ofScenarios(random, 0.5)].map((all) =>
-            outcomesOf(withScenarios ? all : all.map(({ scenario: _, ...episode }) => episode)),
-          );
-          return Number((compareOutcomes(a, b, 1).success?.pValue ?? 1) < 0.05);
-        }),
-      );
-    expect(outcomesOf(ofScenarios(random, 0.5))).toMatchObject({ k: 3, tasks: { length: 60 } });
-    expect(called(true, 400)).toBeLessThan(0.065);
-    expect(called(false, 100)).toBeGreaterThan(0.12);
-  },
-);
-
-test("the interval of a success covers in 95 % where the scenario is the unit, and over tasks it did in fewer", patience, () => {
-  const random = randomStream(2, "scenarios");
-  const covers = (withScenarios: boolean) =>
-    mean(
-      Array.from({ length: 100 }, () => {
-        const groups = ofScenarios(random, 0.5).map((episode) => ({ id: episode.group, trajectories: [episode] }));
-        const tasks = groups.map(({ trajectories: [{ task, scenario }] }) => ({
-          id: task,
-          ...(withScenarios ? { scenario } : {}),
-        }));
-        const { low, high } = summarise(tasks, groups, 1);
-        return Number(low <= 0.5 && high >= 0.5);
-      }),
-    );
-  expect(covers(true)).toBeGreaterThan(0.9);
-  expect(covers(false)).toBeLessThan(0.9);
 });
 
 test("evaluations of other tasks are refused, naming the first that differs", () => {
