@@ -37,7 +37,7 @@ async function stepOn(runtime: Runtime | undefined) {
   const chat = makeChat(tokenizer);
   const environment = createEnvironment("office", {});
   const args = { config, engine, chat, environment, onEvent: () => {} };
-  const rollouts = await rolloutSource(args, start, undefined);
+  const rollouts = await rolloutSource(args, start, undefined, () => []);
   const { trajectories, record } = await trainingStep(args, 1, await rollouts.take(1, 0));
   await rollouts.close();
   const turns = trajectories.flatMap((trajectory) => trajectory.turns);

@@ -9,7 +9,8 @@ import type { Environment, Task } from "../../src/environments/environment.ts";
 import { rollout } from "../../src/rollouts/rollout.ts";
 import type { EvaluationRecord, StepRecord } from "../../src/runs/records.ts";
 import type { TrainingConfig } from "../../src/training/config/settings.ts";
-import { evaluationTasks, trainingTasks } from "../../src/training/config/tasks.ts";
+import { taskSamplerOf } from "../../src/training/config/task-samplers/kinds.ts";
+import { evaluationTasks, taskNamed, trainingTasks } from "../../src/training/config/tasks.ts";
 
 /** The origin of a trajectory: a step of the training, or an evaluation on a split. */
 export type Origin =
@@ -73,7 +74,9 @@ async function beginningOf(
       .filter(({ step }) => step < origin.step)
       .reduce((sum, { metrics }) => sum + (metrics.batchesSampled ?? 1), 0);
     const position = (batchesBefore + batch) * tasksPerStep + index;
-    const [task] = await trainingTasks(environment, position, 1, config.seed, split, episodeTimeoutMs);
+    const [task] = taskSamplerOf(config.rollout.tasks).needsOutcomes
+      ? [await taskNamed(environment, wanted, split, episodeTimeoutMs)]
+      : await trainingTasks(environment, position, 1, config.seed, split, episodeTimeoutMs);
     return { task: same(task, wanted), seed: seedOf(config.seed, "rollout", origin.step), group };
   }
   const tasks = await evaluationTasks(environment, origin.split, index + 1, episodeTimeoutMs);

@@ -7,6 +7,7 @@ import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import { requireCapabilities } from "./config/capabilities.ts";
 import { maxEpisodesOfStep, type TrainingConfig } from "./config/settings.ts";
 import { checkShownTools } from "./config/shown-tools.ts";
+import { taskSamplerOf } from "./config/task-samplers/kinds.ts";
 import { checkSplits } from "./config/tasks.ts";
 import { checkBranching } from "./sampling/branching.ts";
 import type { StepArguments } from "./sampling/step-arguments.ts";
@@ -26,6 +27,11 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
     holds: ({ rollout: { branching, groupSize } }) => branching === "off" || firstRolloutsOf(branching, groupSize) <= groupSize,
     setting: "rollout.branching.firstRollouts",
     expected: "at most rollout.groupSize, the leaves of a tree",
+  },
+  {
+    holds: ({ rollout }) => rollout.ahead === 0 || !taskSamplerOf(rollout.tasks).needsOutcomes,
+    setting: "rollout.tasks",
+    expected: '"epochs" where rollout.ahead is above 0: steps that are sampled ahead have no outcomes yet',
   },
   {
     holds: ({ rollout }) => rollout.tasksPerStep * rollout.groupSize <= maxEpisodesOfStep,

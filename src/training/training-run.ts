@@ -6,7 +6,7 @@ import { stepWarnings } from "../findings/findings.ts";
 import { rememberedSteps } from "../findings/rule.ts";
 import { engineStateFolder, writeCheckpoint } from "../runs/checkpoints.ts";
 import { CreditWriter } from "../runs/credits.ts";
-import { checkpointSteps, readEvaluations, readMetrics, readProgress } from "../runs/read.ts";
+import { checkpointSteps, readEvaluations, readMetrics, readProgress, readTrajectories } from "../runs/read.ts";
 import type { EvaluationRecord, Progress, StepRecord, Summary, Warning } from "../runs/records.ts";
 import { finishRun, writeStep } from "../runs/write.ts";
 import { firstPrompt } from "./config/first-prompt.ts";
@@ -113,7 +113,9 @@ export class TrainingRun {
     this.#before = readEvaluations(this.#args.folder).filter(({ when }) => when === "before");
     if (this.#lessons !== undefined) return;
     const saved = step === 0 ? undefined : join(engineStateFolder(folder, step), aheadFolder);
-    this.#rollouts = await rolloutSource({ ...this.#args, onEvent: this.#onEvent }, this.#progress, saved);
+    this.#rollouts = await rolloutSource({ ...this.#args, onEvent: this.#onEvent }, this.#progress, saved, (of) =>
+      readTrajectories(folder, of),
+    );
   }
 
   /** Makes one step: sample, update, record, and save a checkpoint where one is due. */

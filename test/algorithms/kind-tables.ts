@@ -5,6 +5,7 @@ import type { Metric } from "../../src/algorithms/metrics.ts";
 import { anyUpdate, updateKindOf } from "../../src/algorithms/objectives/kinds.ts";
 import { anyTerm, termKindOf, termKinds } from "../../src/algorithms/terms/kinds.ts";
 import { anyBranchRule, branchRuleOf } from "../../src/rollouts/branching/rules.ts";
+import { anyTaskSampler, taskSamplerOf } from "../../src/training/config/task-samplers/kinds.ts";
 
 /** Returns the tables of kinds in Markdown, by the name of the section of docs/algorithms/custom.md that has them. */
 export function kindTables(): Readonly<Record<string, string>> {
@@ -18,6 +19,10 @@ export function kindTables(): Readonly<Record<string, string>> {
         [...needs, ...(readsTurnRewards === true ? ["reads rewards of turns"] : [])].join(", "),
         source,
       ];
+    }),
+    "task samplers": tableOf(["rollout.tasks.kind", "choice"], anyTaskSampler, (kind) => {
+      const { formula, source } = taskSamplerOf({ kind } as never);
+      return [formula, source];
     }),
     terms: tableOf(["term.kind", "loss"], anyTerm, (kind) => {
       const { formula, source } = termKindOf({ kind } as never);

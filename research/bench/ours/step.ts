@@ -24,7 +24,7 @@ const config = resolveConfig({
 });
 const args: StepArguments = { config, engine, chat, environment, onEvent: () => {} };
 const start = { step: 0, position: 0, episodes: 0, toolCalls: 0, sampledTokens: 0, wallSeconds: 0, peakRssMb: 0 };
-const rollouts = await rolloutSource(args, start, undefined);
+const rollouts = await rolloutSource(args, start, undefined, () => []);
 let step = 0;
 let position = 0;
 

@@ -11,6 +11,7 @@ import { rewardsSchema } from "../../rewards/config.ts";
 import { branchingSchema } from "../../rollouts/branching/settings.ts";
 import { isBundled } from "./known-models.ts";
 import { playerSchema } from "./player.ts";
+import { anyTaskSampler } from "./task-samplers/kinds.ts";
 
 /** Names of splits become names of files. */
 const splitName = z.string().regex(/^\w[\w.-]*$/, "a name of letters, digits, _, - and .");
@@ -56,6 +57,7 @@ export const settingsSchema = settingsDoor("a configuration", {
         .describe(
           '`"off"`, or settings of rollouts that branch where the model grows unsure ([rollouts.md](rollouts.md#branching))',
         ),
+      tasks: anyTaskSampler.prefault({ kind: "epochs" }),
       split: splitName.optional().describe("split of the training tasks; `train` if omitted"),
       maxTurns: z.int().min(1).max(maxLength).default(20).describe("assistant messages of an episode, at most"),
       maxTurnsPerRequest: z.int().min(1).optional().describe("the same since the last user message; no limit if omitted"),

@@ -1,24 +1,23 @@
 import { ConfigError, EnvError } from "../../core/errors.ts";
 import { callForeign } from "../../core/foreign.ts";
 import { present } from "../../core/present.ts";
-import { randomStream } from "../../core/random.ts";
 import { didYouMean } from "../../core/settings.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../../environments/environment.ts";
 import type { TrainingConfig } from "./settings.ts";
+import { epochsSampler } from "./task-samplers/epochs.ts";
+import { taskSamplerOf } from "./task-samplers/kinds.ts";
 import type { UserConfig } from "./user-config.ts";
 
-const indexBound = 2 ** 31;
 const trainSplit = "train";
+
+/** Each of these is asked for at every step, for its id. */
+const mostRecordedTasks = 100_000;
 
 /** For one answer of an environment about its tasks, if nothing else is said. */
 const answerMs = 120_000;
 
-/** From this size on a split is drawn from like one without end: an order of all its tasks would fill the memory. */
-const orderedTasks = 2 ** 24;
-
 /**
- * The training tasks from a position on. A split without end is drawn from at random; one with an end is gone through in a
- * new order each time. Position and seed decide alone, so a resumed run continues with the task that was next.
+ * The training tasks from a position on, in the order of the sampler "epochs".
  * @param timeoutMs for each answer of the environment
  * @throws EnvError if it gives no task, or none in time
  */
@@ -31,18 +30,38 @@ export async function trainingTasks(
   timeoutMs = answerMs,
 ): Promise<Task[]> {
   const size = await sizeOf(environment, split, timeoutMs);
-  return tasksAt(environment, split, trainingIndices(size, position, count, seed), timeoutMs);
+  return tasksAt(environment, split, epochsSampler.indices({ size, position, count, seed, outcomes: new Map() }, {}), timeoutMs);
 }
 
-function trainingIndices(size: number, position: number, count: number, seed: number): number[] {
-  if (size === Number.POSITIVE_INFINITY)
-    return range(position, count).map((at) => randomStream(seed, "task", at).integer(indexBound));
-  if (size > orderedTasks)
-    return range(position, count).map((at) => randomStream(seed, "task", at).integer(Math.min(size, indexBound)));
-  const first = Math.floor(position / size);
-  const epochs = Math.floor((position + count - 1) / size) - first + 1;
-  const order = range(first, epochs).flatMap((epoch) => randomStream(seed, "epoch", epoch).shuffle(range(0, size)));
-  return order.slice(position - first * size, position - first * size + count);
+/** The outcomes that a sampler of tasks draws by: the mean reward of each task's newest group, by its id. */
+export type Outcomes = ReadonlyMap<string, number>;
+
+/**
+ * The training tasks of a step, as `rollout.tasks` chooses them.
+ * @throws EnvError if the environment gives no task, or none in time
+ */
+export async function chosenTasks(
+  environment: Environment,
+  position: number,
+  { rollout, seed }: Pick<TrainingConfig, "rollout" | "seed">,
+  outcomes: Outcomes = new Map(),
+): Promise<Task[]> {
+  const { tasks: sampler, tasksPerStep: count, split = trainSplit, episodeTimeoutMs: timeoutMs } = rollout;
+  const kind = taskSamplerOf(sampler);
+  const size = await sizeOf(environment, split, timeoutMs);
+  const byIndex = new Map<number, number>();
+  if (kind.needsOutcomes && outcomes.size > 0)
+    for (const [index, { id }] of (await tasksAt(environment, split, range(0, size), timeoutMs)).entries()) {
+      const reward = outcomes.get(id);
+      if (reward !== undefined) byIndex.set(index, reward);
+    }
+  return tasksAt(environment, split, kind.indices({ size, position, count, seed, outcomes: byIndex }, sampler), timeoutMs);
+}
+
+/** The task of this id among those that a sampler by outcomes has drawn from; undefined if there is none. */
+export async function taskNamed(environment: Environment, id: string, split: Split = trainSplit, timeoutMs = answerMs) {
+  const size = await sizeOf(environment, split, timeoutMs);
+  return (await tasksAt(environment, split, range(0, size), timeoutMs)).find((task) => task.id === id);
 }
 
 /** The first tasks of a split, whatever the seed: every evaluation of every run is of the same tasks. */
@@ -75,6 +94,11 @@ export function withOnlySplit(
 /** @throws ConfigError where a setting needs tasks of a split in which the environment has none */
 export async function checkSplits({ rollout, evaluation, algorithm }: TrainingConfig, environment: Environment): Promise<void> {
   const { split, tasks, challenge, during } = evaluation;
+  const { needsOutcomes } = taskSamplerOf(rollout.tasks);
+  if (needsOutcomes && !((await sizeOf(environment, rollout.split ?? trainSplit)) <= mostRecordedTasks))
+    throw new ConfigError("rollout.tasks", rollout.tasks.kind, {
+      expected: `"epochs", or a split of at most ${mostRecordedTasks} tasks: the outcome of each is recorded`,
+    });
   const needsTasks = algorithm.kind !== "sft" || algorithm.data === undefined; // conversations in a file need none
   if (needsTasks)
     await checkSplit(environment, rollout.split === undefined ? "environment" : "rollout.split", rollout.split ?? trainSplit);

@@ -6,12 +6,13 @@ import { present } from "../../core/present.ts";
 import { seedOf } from "../../core/random.ts";
 import type { Group } from "../../core/trajectory.ts";
 import type { Sampler } from "../../engines/engine.ts";
+import type { Task } from "../../environments/environment.ts";
 import { requireWorkingEnvironment } from "../../findings/environment-faults.ts";
 import { applyRewards, type RewardedGroups } from "../../rewards/compose.ts";
 import { rolloutTrees } from "../../rollouts/branching/trees.ts";
 import { rolloutGroups } from "../../rollouts/rollout.ts";
 import type { Metrics } from "../../runs/records.ts";
-import { trainingTasks } from "../config/tasks.ts";
+import { chosenTasks, type Outcomes } from "../config/tasks.ts";
 import { announceEpisodes, announceScores } from "../record/events.ts";
 import { type Masked, withoutFailures } from "./masking.ts";
 import type { StepArguments } from "./step-arguments.ts";
@@ -40,6 +41,7 @@ interface Batch extends RewardedGroups {
  * Rollouts of a step's tasks and their rewards. With dynamic sampling (DAPO, arXiv:2503.14476, §3.2) further batches of tasks are played
  * until `tasksPerStep` groups have returns that differ: these are trained, the first ones where there are more, as in DAPO's code.
  * @param position training tasks that the steps before have taken
+ * @param outcomes of tasks that they have played, for a sampler of tasks that draws by them
  * @throws the signal's reason if it was aborted, RewardError where a batch has no reward
  */
 export async function sampleGroups(
@@ -47,13 +49,16 @@ export async function sampleGroups(
   sampler: Sampler,
   step: number,
   position: number,
+  outcomes?: Outcomes,
 ): Promise<Sampled> {
   const { tasksPerStep } = args.config.rollout;
   const maxBatches = maxBatchesOf(args.config.algorithm);
   const batches: Batch[] = [];
   const varied: Group[] = [];
   do {
-    const batch = await playBatch(args, sampler, step, batches.length, position + batches.length * tasksPerStep);
+    const at = position + batches.length * tasksPerStep;
+    const tasks = await chosenTasks(args.environment, at, args.config, outcomes);
+    const batch = await playBatch(args, sampler, step, batches.length, tasks);
     batches.push(batch);
     requireWorkingEnvironment(batch.groups, args.environment.name, `step ${step}`);
     varied.push(...batch.learned.groups.filter((group) => groupsWithoutSignal([group]) === 0));
@@ -95,11 +100,10 @@ async function playBatch(
   sampler: Sampler,
   step: number,
   batch: number,
-  position: number,
+  tasks: readonly Task[],
 ): Promise<Batch> {
   const { seed, rollout } = config;
   const started = performance.now();
-  const tasks = await trainingTasks(environment, position, rollout.tasksPerStep, seed, rollout.split, rollout.episodeTimeoutMs);
   const { branching } = rollout;
   const options = {
     ...rollout,
