@@ -56,6 +56,8 @@ export interface Facts {
   readonly ignoresGroupsOfOne: boolean;
   /** True if turns that branches of a rollout share are trained once, so that they have no one trajectory. */
   readonly trainsSharedTurnsOnce: boolean;
+  /** The model that scores the policy's tokens, as a teacher; undefined if there is none. */
+  readonly teacher: string | undefined;
   /** The first need of a part that a run does not meet; undefined where all are met. The path of its setting is within `algorithm`. */
   readonly unmet: (run: RunFacts) => Unmet | undefined;
 }
@@ -82,6 +84,7 @@ const seeupoForm: Algorithm<SeeupoConfig> = {
     comparesWithinGroups: true,
     ignoresGroupsOfOne: singletonGroups === "zero",
     trainsSharedTurnsOnce: false,
+    teacher: undefined,
     unmet: () => undefined,
   }),
   update: async (...args) => (await seeupoUpdate(...args)).metrics,
@@ -104,6 +107,7 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
         comparesWithinGroups,
         ignoresGroupsOfOne: comparesWithinGroups && !("singletonGroups" in advantage && advantage.singletonGroups === "raw"),
         trainsSharedTurnsOnce: kind.trainsSharedTurnsOnce === true,
+        teacher: kind.teacher?.(advantage),
         unmet: (run) => {
           const unmet = kind.unmet?.(advantage, run);
           return unmet && { ...unmet, setting: `advantage.${unmet.setting}` };
@@ -124,6 +128,7 @@ const supervised: Algorithm = {
     comparesWithinGroups: false,
     ignoresGroupsOfOne: false,
     trainsSharedTurnsOnce: false,
+    teacher: undefined,
     unmet: () => undefined,
   }),
   update: (policy, groups) =>

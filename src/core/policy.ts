@@ -42,6 +42,8 @@ export interface Policy {
   logprobs(samples: readonly ActionInContext[]): Promise<Logprobs>;
   /** The same under the frozen reference. */
   referenceLogprobs(samples: readonly ActionInContext[]): Promise<Logprobs>;
+  /** The same under a teacher: another model with the same tokens. Present where the run has one. */
+  readonly teacherLogprobs?: (samples: readonly ActionInContext[]) => Promise<Logprobs>;
   /**
    * Adds ∂(Σ w·log π)/∂θ to the gradient, w = decide(log π). Weights that are known in advance save a forward pass.
    * @param entropyWeights h: adds ∂(Σ h·H)/∂θ too, H the entropy in nats of the distribution that each token was drawn from;

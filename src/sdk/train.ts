@@ -1,6 +1,8 @@
 import { resolve } from "node:path";
+import { factsOf } from "../algorithms/algorithms.ts";
 import { optionsDoor } from "../core/door.ts";
 import { ConfigError, RunError } from "../core/errors.ts";
+import type { Engine } from "../engines/engine.ts";
 import { engineKind } from "../engines/registry.ts";
 import type { Environment } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
@@ -38,7 +40,7 @@ import type { UserConfig } from "../training/config/user-config.ts";
 import type { OnEvent, TrainingEvent } from "../training/record/events.ts";
 import { train as trainWith } from "../training/trainer.ts";
 import { codeAndData, type MadeOf, tasksOf } from "./made-of.ts";
-import { findModel, type Model, modelFolder, openModel, trainingUse } from "./model.ts";
+import { findModel, type Model, modelFolder, openChat, openModel, samplingUse, trainingUse } from "./model.ts";
 import { environmentOf, wholeConfig, withRunEnvironment } from "./run-environment.ts";
 
 export interface PlanOptions {
@@ -63,6 +65,7 @@ export interface RunPlan {
   /** Absolute: a tool may change the current folder. */
   readonly folder: string;
   readonly modelFolder: string;
+  readonly teacherFolder?: string | undefined;
   readonly resume: boolean;
   readonly allowChanged: boolean;
   /** Digests of code and conversations. */
@@ -96,7 +99,7 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
       resume,
       replayed: [],
     };
-    return { ...plan, modelFolder: await modelFolder(config, onDownload, trainingUse(config)) };
+    return { ...plan, ...(await foldersOf(config, onDownload)) };
   }
   const asked = () => resolveConfig(withRunEnvironment(user, flags), flags);
   const plan = await planned(replay === undefined ? asked() : wholeConfig(replay, flags), [user, flags]);
@@ -106,12 +109,27 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   const folder = resolve(out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`));
   try {
     const rewards = rewardsOf(plan.config, user, folder);
-    const found = await modelFolder(plan.config, onDownload, trainingUse(plan.config));
-    return { ...plan, allowChanged, rewards, folder, resume, replayed, modelFolder: found };
+    return { ...plan, allowChanged, rewards, folder, resume, replayed, ...(await foldersOf(plan.config, onDownload)) };
   } catch (error) {
     if (out === undefined) removeIfEmpty(folder);
     throw error;
   }
+}
+
+/** Fetches the models of a run. @throws ConfigError for a teacher with other tokens */
+async function foldersOf(config: TrainingConfig, onDownload?: (event: HubEvent) => void) {
+  const folder = await modelFolder(config, onDownload, trainingUse(config));
+  const { teacher: model } = factsOf(config.algorithm);
+  if (model === undefined) return { modelFolder: folder };
+  const teacherFolder = await modelFolder({ ...config, model }, onDownload, samplingUse(config));
+  const [own, other] = [folder, teacherFolder].map((of) => openChat(of).tokenizer.vocabulary.tokens);
+  for (const [id, token] of own ?? [])
+    if (other?.get(id) !== token)
+      throw new ConfigError("algorithm.advantage.teacher", model, {
+        expected: `a model with the tokens of ${config.model}: its token ${id} is ${JSON.stringify(other?.get(id))}, not ${JSON.stringify(token)}`,
+        hint: "A teacher scores ids: choose a model of the same family.",
+      });
+  return { modelFolder: folder, teacherFolder };
 }
 
 /** Checks all that can be known of a run without a model, its download or a folder. @throws ConfigError as `planRun` */
@@ -145,7 +163,15 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
     return await guarded(guards, async (either) => {
       const use = { use: trainingUse(config), seed: config.seed };
       const model = await open(modelFolder, config.engine, use, config.chat);
-      return trainOpened(plan, model, { onEvent, signal: either });
+      const teacher =
+        plan.teacherFolder === undefined
+          ? undefined
+          : await open(plan.teacherFolder, config.engine, { ...use, use: samplingUse(config) }, config.chat);
+      try {
+        return await trainOpened(plan, model, { onEvent, signal: either }, teacher?.engine);
+      } finally {
+        await teacher?.engine.dispose();
+      }
     });
   } catch (error) {
     // Before the trainer began, which has its own error for it.
@@ -173,6 +199,7 @@ async function trainOpened(
   }: RunPlan,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
+  teacher?: Engine,
 ): Promise<Summary> {
   try {
     return await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, async (environment) => {
@@ -188,7 +215,18 @@ async function trainOpened(
       for (const { step, request } of resume ? [] : replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
       for (const message of notices) onEvent?.({ type: "notice", message });
-      return trainWith({ config, engine, chat, environment, rewards, folder, madeOf, onEvent, signal });
+      return trainWith({
+        config,
+        engine,
+        ...(teacher && { teacher }),
+        chat,
+        environment,
+        rewards,
+        folder,
+        madeOf,
+        onEvent,
+        signal,
+      });
     });
   } finally {
     await engine.dispose();

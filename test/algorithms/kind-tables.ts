@@ -11,8 +11,20 @@ import { anyTaskSampler, taskSamplerOf } from "../../src/training/config/task-sa
 export function kindTables(): Readonly<Record<string, string>> {
   return {
     advantages: tableOf(["advantage.kind", "credit", "compared within", "needs"], anyAdvantage, (kind) => {
-      const { formula, comparedWithin, capabilities = [], readsTurnRewards, unmet, source } = advantageKindOf({ kind } as never);
-      const needs = [...capabilities, ...(unmet === needsBranches ? ["branches"] : unmet === undefined ? [] : ["`rewards`"])];
+      const {
+        formula,
+        comparedWithin,
+        capabilities = [],
+        readsTurnRewards,
+        teacher,
+        unmet,
+        source,
+      } = advantageKindOf({ kind } as never);
+      const needs = [
+        ...capabilities,
+        ...(teacher !== undefined ? ["a teacher"] : []),
+        ...(unmet === needsBranches ? ["branches"] : unmet === undefined ? [] : ["`rewards`"]),
+      ];
       return [
         formula,
         comparedWithin,

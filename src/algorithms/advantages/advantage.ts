@@ -46,6 +46,8 @@ export interface AdvantageKind<
   readonly trainsSharedTurnsOnce?: boolean;
   /** Capabilities that an engine must have. Default none. */
   readonly capabilities?: readonly Capability[];
+  /** Returns the model that scores the policy's tokens. Default: there is none. */
+  teacher?(config: SettingsOf<Shape>): string;
   /** The metrics that it alone reports. Default none. */
   readonly metrics?: Glossary<Measured>;
   /** Returns the first need that a run does not meet, before anything is sampled. Default: there is none. */

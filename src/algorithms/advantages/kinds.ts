@@ -5,6 +5,7 @@ import { aepoKind } from "./aepo.ts";
 import { sharedMeanKind } from "./attribution.ts";
 import { bestOfGroupKind } from "./best-of-group.ts";
 import { carlKind } from "./carl.ts";
+import { distillationKind } from "./distillation.ts";
 import { gaeKind } from "./gae.ts";
 import { gdpoKind } from "./gdpo.ts";
 import { gigpoKind } from "./gigpo.ts";
@@ -36,6 +37,7 @@ export const advantageKinds = [
   treeGrpoKind,
   carlKind,
   aepoKind,
+  distillationKind,
 ] as const;
 
 /** Any advantage, named by its kind. */

@@ -1,6 +1,7 @@
 import { dealtTo, runUpdate } from "../../algorithms/algorithms.ts";
 import { EngineError } from "../../core/errors.ts";
 import { host } from "../../core/host.ts";
+import type { Policy } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 import type { EngineCritic } from "../../engines/engine.ts";
@@ -37,7 +38,7 @@ export interface StepResult {
  * @param critic where the algorithm needs one
  */
 export async function trainingStep(
-  { config, engine, rewards = [], onEvent, signal, onLeft }: StepArguments,
+  { config, engine, teacher, rewards = [], onEvent, signal, onLeft }: StepArguments,
   step: number,
   rollouts: StepRollouts,
   critic?: EngineCritic,
@@ -66,9 +67,13 @@ export async function trainingStep(
       ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
       : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
+  const taught = (own: Policy): Policy =>
+    teacher === undefined
+      ? own
+      : { ...own, teacherLogprobs: (samples) => teacher.logprobs(samples, { temperature: rollout.temperature }) };
   const update = async () => {
     const updated = await runUpdate(
-      observed?.policy ?? measured.policy,
+      taught(observed?.policy ?? measured.policy),
       trained,
       dealtTo(trained.length, algorithm),
       randomStream(seed, "update", step),

@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { acts } from "../../core/acts.ts";
+import { EngineError } from "../../core/errors.ts";
+import { type TokenRows, total } from "../objectives/objective.ts";
+import { turnsOf } from "../step/episodes.ts";
+import { checkedLogprobs } from "../step/minimise.ts";
+import { defineAdvantage, episodesOf } from "./advantage.ts";
+
+/**
+ * On-policy distillation (Thinking Machines Lab, "On-Policy Distillation", 2025; `ref_kl_loss_fn` of PrimeIntellect-ai/prime-rl): the policy
+ * samples, and a teacher scores every token that it wrote. No reward is read.
+ *
+ *   A_t = log π_teacher(a_t | s_t) − log π_old(a_t | s_t)
+ *
+ * Under `reinforce`, or `ppu` with one step a batch, this is the gradient of each token's reverse KL, without what the token changes for
+ * later ones (a discount of 0). prime-rl takes the difference at every step of a batch; here it is that at the batch's start.
+ * @param logprobs of the policy before the update, and of the teacher, in nats, rows alike
+ */
+export function distillationAdvantages(logprobs: TokenRows, teacherLogprobs: TokenRows): number[][] {
+  return logprobs.map((row, b) => row.map((logprob, t) => teacherLogprobs[b][t] - logprob));
+}
+
+export const distillationKind = defineAdvantage({
+  kind: "distillation",
+  formula: "of each token, log π_teacher − log π: the reverse KL to a teacher, on what the policy writes; no reward is read",
+  source: "Thinking Machines Lab 2025",
+  comparedWithin: "batch",
+  teacher: ({ teacher }) => teacher,
+  metrics: {
+    teacherKl: {
+      fold: "mean",
+      meaning: "Distillation: mean over tokens of log π − log π_teacher, in nats: an estimate of the reverse KL to the teacher.",
+    },
+  },
+  settings: {
+    /** The model that scores, named as `model` is, with the same tokens. It runs on the same engine. */
+    teacher: acts.by(z.string().min(1), (what) => [{ kind: "model", what }]),
+  },
+  estimate: async ({ policy, groups }) => {
+    if (policy.teacherLogprobs === undefined)
+      throw new EngineError("policy.teacherLogprobs", undefined, { expected: "a policy with a teacher that scores its tokens" });
+    const episodes = episodesOf(groups);
+    const turns = turnsOf(episodes);
+    const advantages = distillationAdvantages(
+      checkedLogprobs(turns, await policy.logprobs(turns)),
+      checkedLogprobs(turns, await policy.teacherLogprobs(turns)),
+    );
+    const tokens = advantages.reduce((sum, row) => sum + row.length, 0);
+    return { episodes, advantages, metrics: { ...(tokens > 0 && { teacherKl: -total(advantages) / tokens }) } };
+  },
+});
