@@ -1,6 +1,8 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
 import { commands as added, subjects } from "../extensions/commands.ts";
+import "../extensions/engines.ts";
+import "./office.ts";
 import { honoured, modes, pathOf, written } from "../src/cli/modes.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { invoke } from "./command-line.ts";
