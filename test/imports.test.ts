@@ -102,6 +102,19 @@ test("modules import only what their part knows, and a part imports all that it 
   expect(idle).toEqual([]);
 });
 
+test("arrows point inwards only, and each extension says what it is in 150 words", () => {
+  const outwards = parts.flatMap(({ path, knows }) =>
+    path.startsWith("src/") ? knows.filter((name) => !name.startsWith("src/")).map((name) => `${path} knows ${name}`) : [],
+  );
+  expect(outwards).toEqual([]);
+  const folders = readdirSync(join(root, "extensions"), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  const words = folders.map(({ name }) => [
+    name,
+    readFileSync(join(root, "extensions", name, "README.md"), "utf8").split(/\s+/).length,
+  ]);
+  expect(words.filter(([, count]) => Number(count) > 150)).toEqual([]);
+});
+
 test("docs/architecture.md shows the same parts", () => {
   expect(readFileSync(join(root, "docs/architecture.md"), "utf8")).toContain(houseTable());
 });
