@@ -70,7 +70,7 @@ export async function loadConfigNotes(path?: string, folder = process.cwd()): Pr
 }
 
 /** This package: a configuration finds it also where it is not installed, as with npx. */
-const self = fileURLToPath(new URL(`../../entries/index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
+const self = fileURLToPath(new URL(`../../../entries/index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
 
 /** Zod, for a file beside which there is none, as with npx. Another one beside it, or of a package that it uses, is left to them. */
 const zod = createRequire(import.meta.url).resolve("zod");
