@@ -17,6 +17,7 @@ import { judgeEvaluation } from "./judge/judging.ts";
 import { judgeRewards } from "./judge/rewards.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
+import { miniwobEnvironment, miniwobSettingsSchema } from "./miniwob/miniwob.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeSettingsSchema } from "./office/settings.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
@@ -24,6 +25,8 @@ import { diagnoseSandbox } from "./tools/python/diagnose.ts";
 
 /** Nothing of ours is around it: AppWorld's server guards what the code may import, and is no sandbox. */
 const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's server, which is no sandbox" } as const;
+
+const miniwobAct = { kind: "runs", what: "the JavaScript of pages in this process, by jsdom" } as const;
 
 /** The extensions of this package: what each brings to a configuration. */
 export const extensions: readonly Extension[] = [
@@ -46,6 +49,11 @@ export const extensions: readonly Extension[] = [
   },
   { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment, shop: shopEnvironment } },
   { environments: { harbor: { create: harborEnvironment, settings: harborSettingsSchema } } },
+  {
+    environments: {
+      miniwob: { create: (settings) => miniwobEnvironment(settings), settings: miniwobSettingsSchema, acts: [miniwobAct] },
+    },
+  },
   { wires: remoteEnvironments },
   { conversations: conversationFormats },
   { rewards: { judge: judgeRewards }, judge: judgeEvaluation },

@@ -403,6 +403,11 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    path: "extensions/miniwob",
+    holds: "pages of MiniWoB++ in jsdom ([environments/miniwob.md](environments/miniwob.md))",
+    knows: ["src/core", "src/environments"],
+  },
+  {
     path: "extensions/protocol",
     holds:
       "protocols: files that say all of a measurement but the player, results that any program fills ([published-tasks.md](published-tasks.md#protocols))",

@@ -1,0 +1,127 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { EnvError } from "../../src/core/errors.ts";
+import { withPackage } from "../../src/core/optional-package.ts";
+import { pageScript } from "./page-script.ts";
+
+const shownSchema = z.object({
+  /** Absent for text that cannot be acted on. */
+  ref: z.int().optional(),
+  role: z.string(),
+  name: z.string(),
+  value: z.string().optional(),
+  checked: z.boolean().optional(),
+});
+export type Shown = z.output<typeof shownSchema>;
+
+export interface Act {
+  readonly kind: "click" | "type";
+  readonly ref: number;
+  readonly text?: string;
+}
+
+/** An open page, in whatever runs its JavaScript. */
+export interface PageRuntime {
+  /** @returns the value of an expression, as JSON has it */
+  evaluate(expression: string): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+/** A page of MiniWoB++ that is played: one episode. */
+export class Page {
+  readonly instruction: string;
+  readonly #runtime: PageRuntime;
+
+  private constructor(runtime: PageRuntime, instruction: string) {
+    this.#runtime = runtime;
+    this.instruction = instruction;
+  }
+
+  /** @param seed of the page's own generator, which decides the whole task @throws EnvError if it does not start */
+  static async start(runtime: PageRuntime, name: string, seed: number): Promise<Page> {
+    try {
+      await runtime.evaluate(`${pageScript}; 0`);
+      return new Page(
+        runtime,
+        z
+          .string()
+          .min(1)
+          .parse(await runtime.evaluate(`wob.start(${seed})`)),
+      );
+    } catch (cause) {
+      await runtime.close();
+      throw new EnvError(`the page ${name}`, cause, { expected: "a page of MiniWoB++ that starts", cause });
+    }
+  }
+
+  async look(): Promise<Shown[]> {
+    return z.array(shownSchema).parse(await this.#runtime.evaluate("wob.look()"));
+  }
+
+  /** @returns what is wrong with the action; "" if nothing is */
+  async act({ kind, ref, text = "" }: Act): Promise<string> {
+    const wrong = z
+      .string()
+      .parse(await this.#runtime.evaluate(`wob.act(${[kind, ref, text].map((each) => JSON.stringify(each)).join(", ")})`));
+    // Pages answer in timers of no delay.
+    await this.#runtime.evaluate("new Promise((resolve) => setTimeout(() => setTimeout(resolve, 0), 0))");
+    return wrong;
+  }
+
+  /** The page's own reward, from -1 to 1, without its penalty for time: a model is no slower than its machine. */
+  async state(): Promise<{ readonly done: boolean; readonly reward: number }> {
+    return z.object({ done: z.boolean(), reward: z.number() }).parse(await this.#runtime.evaluate("wob.state()"));
+  }
+
+  close(): Promise<void> {
+    return this.#runtime.close();
+  }
+}
+
+interface JsdomWindow {
+  eval(code: string): unknown;
+  close(): void;
+  addEventListener(name: "load", listener: () => void): void;
+  readonly HTMLElement: { readonly prototype: object };
+  readonly HTMLCanvasElement: { readonly prototype: { getContext: unknown } };
+}
+
+interface Jsdom {
+  readonly JSDOM: { fromFile(file: string, options: object): Promise<{ readonly window: JsdomWindow }> };
+  readonly VirtualConsole: new () => object;
+}
+
+const loadMs = 60_000;
+
+/** Opens a page in jsdom. @param folder html/miniwob of the package */
+export async function openInJsdom(folder: string, name: string): Promise<PageRuntime> {
+  const specifier: string = "jsdom";
+  const { JSDOM, VirtualConsole } = (await withPackage("jsdom", "pages of MiniWoB++", () => import(specifier))) as Jsdom;
+  const { window } = await JSDOM.fromFile(join(folder, `${name}.html`), {
+    ...{ runScripts: "dangerously", resources: "usable", pretendToBeVisual: true },
+    virtualConsole: new VirtualConsole(), // nobody listens
+    beforeParse: complete,
+  });
+  const late = AbortSignal.timeout(loadMs);
+  await new Promise<void>((resolve, reject) => {
+    window.addEventListener("load", () => setTimeout(resolve, 0));
+    late.addEventListener("abort", () => reject(new EnvError(`the page ${name}`, `not loaded in ${loadMs / 1000} s`)));
+  });
+  return { evaluate: async (expression) => window.eval(expression), close: async () => window.close() };
+}
+
+/** Adds what pages use and jsdom does not have: drawing, which only shows clicks, and `innerText`. */
+function complete(window: JsdomWindow): void {
+  const context: unknown = new Proxy(() => {}, {
+    ...{ get: (_, key) => (key === Symbol.toPrimitive ? () => 0 : context), set: () => true, apply: () => context },
+  });
+  window.HTMLCanvasElement.prototype.getContext = () => context;
+  Object.defineProperty(window.HTMLElement.prototype, "innerText", {
+    get(this: { textContent: string }) {
+      return this.textContent;
+    },
+    set(this: { textContent: string }, text: string) {
+      this.textContent = text;
+    },
+  });
+}
