@@ -70,10 +70,12 @@ test.skipIf(absent.length > 0)(
   async () => {
     const names = Object.keys(experts);
     expect(names.length).toBeGreaterThanOrEqual(40);
+    const differ: object[] = [];
     for (const name of names)
       for (const wrong of [false, true]) {
         const [here, there] = [await play(openInJsdom, name, 7, wrong), await play(openInBrowser, name, 7, wrong)];
-        expect({ name, wrong, ...there }).toEqual({ name, wrong, ...here });
+        if (JSON.stringify(there) !== JSON.stringify(here)) differ.push({ name, wrong, here, there });
       }
+    expect(differ.slice(0, 2)).toEqual([]);
   },
 );

@@ -109,7 +109,7 @@ async function episodeOf(page: Page, maxActions: number): Promise<Episode> {
       const act = actionOf(content);
       const wrong = act === undefined ? 'an action is "click N" or "type N TEXT"' : await page.act(act);
       if ((await page.state()).done) return { done: true };
-      return { messages: [answer(wrong, await page.look())] };
+      return { done: false, messages: [answer(wrong, await page.look())] };
     },
     score: async () => {
       const { reward } = await page.state();

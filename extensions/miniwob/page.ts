@@ -93,12 +93,26 @@ interface Jsdom {
 
 const loadMs = 60_000;
 
+/**
+ * jQuery's own selector engine takes over where jsdom refuses a selector that browsers know, and each of its searches draws a number. Without these
+ * draws a seed is the same task here as in a browser.
+ */
+const sameDraws = `(() => {
+  const seedrandom = Math.seedrandom;
+  Math.seedrandom = (...seed) => {
+    seedrandom.apply(Math, seed);
+    const seeded = Math.random;
+    Math.random = () => (new Error().stack.includes("superMatcher") ? 0.5 : seeded());
+  };
+})()`;
+
 /** Opens a page in jsdom. @param folder html/miniwob of the package */
 export async function openInJsdom(folder: string, name: string): Promise<PageRuntime> {
   const specifier: string = "jsdom";
   const { JSDOM, VirtualConsole } = (await withPackage("jsdom", "pages of MiniWoB++", () => import(specifier))) as Jsdom;
   const { window } = await JSDOM.fromFile(join(folder, `${name}.html`), {
     ...{ runScripts: "dangerously", resources: "usable", pretendToBeVisual: true },
+    contentType: "text/html; charset=utf-8", // browsers find it out by themselves
     virtualConsole: new VirtualConsole(), // nobody listens
     beforeParse: complete,
   });
@@ -107,6 +121,7 @@ export async function openInJsdom(folder: string, name: string): Promise<PageRun
     window.addEventListener("load", () => setTimeout(resolve, 0));
     late.addEventListener("abort", () => reject(new EnvError(`the page ${name}`, `not loaded in ${loadMs / 1000} s`)));
   });
+  window.eval(sameDraws);
   return { evaluate: async (expression) => window.eval(expression), close: async () => window.close() };
 }
 
