@@ -121,7 +121,10 @@ async function foldersOf(config: TrainingConfig, onDownload?: (event: HubEvent) 
   const folder = await modelFolder(config, onDownload, trainingUse(config));
   const { teacher: model } = factsOf(config.algorithm);
   if (model === undefined) return { modelFolder: folder };
-  const teacherFolder = await modelFolder({ ...config, model }, onDownload, samplingUse(config));
+  const teacherFolder = await modelFolder({ ...config, model }, onDownload, samplingUse(config)).catch((error: unknown) => {
+    if (!(error instanceof ConfigError) || error.subject !== "model") throw error;
+    throw new ConfigError("algorithm.advantage.teacher", model, error);
+  });
   const [own, other] = [folder, teacherFolder].map((of) => openChat(of).tokenizer.vocabulary.tokens);
   for (const [id, token] of own ?? [])
     if (other?.get(id) !== token)
