@@ -1,4 +1,5 @@
 import type { AddCommands, EvalSubject } from "../src/cli/command-tools.ts";
+import { completionCommands } from "../src/cli/completion.ts";
 import { doctorCommands, modelCommands } from "../src/cli/model-commands.ts";
 import { controlCommands, runCommands } from "../src/cli/run-commands.ts";
 import { supervisedCommands, trainingCommands } from "../src/cli/training-commands.ts";
@@ -38,6 +39,7 @@ export const commands: readonly AddCommands[] = [
   labCommands,
   studyCommands,
   protocolCommands,
+  completionCommands,
 ];
 
 /** The subjects of `eval` besides models. */

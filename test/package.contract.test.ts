@@ -78,6 +78,7 @@ test.each([
   ["retrograde-rl/engine", ["createLocalEngine", "loadTokenizer", "makeChat", "enginePolicy", "CallOrder", "capabilities"]],
   ["retrograde-rl/lab", ["runGrid", "judge", "cellOf", "labSettingsSchema"]],
   ["retrograde-rl/tinker", ["TinkerClient"]],
+  ["retrograde-rl/agents", ["evaluateAgent", "compareAgents", "recordAgent"]],
   ["retrograde-rl/evals", ["openAiRft", "fromPromptfoo", "fromEvalite", "fromMastra"]],
   ["retrograde-rl/vitest", ["agentMatchers"]],
 ])("%s can be imported as users do, with its types beside it", (path, names) => {

@@ -7,7 +7,7 @@ import { layout } from "../../src/runs/layout.ts";
 import type { Summary } from "../../src/runs/records.ts";
 import { schemaVersion } from "../../src/runs/schema.ts";
 import { createRun, removeIfEmpty, requireFree, writeEvaluation } from "../../src/runs/write.ts";
-import { scoreOf } from "../../src/training/evaluation/run-evaluations.ts";
+import { scoreOf } from "../../src/training/evaluation/scores.ts";
 import { summarise } from "../../src/training/evaluation/summarise.ts";
 
 /** The things of an agent's evaluation that its run keeps beside the episodes. */

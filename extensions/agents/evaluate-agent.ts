@@ -7,7 +7,7 @@ import { openAgentRun } from "./agent-run.ts";
 import { withOwnModels } from "./intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
 import { openRelay } from "./relay.ts";
-import { type AgentEndpoint, serveToAgents } from "./served-agent-model.ts";
+import type { AgentEndpoint } from "./served-agent-model.ts";
 import { type AgentTraining, isProgram } from "./train-agent.ts";
 import { trajectoryOf } from "./trajectory.ts";
 
@@ -48,7 +48,8 @@ export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEval
   const run = out === undefined ? undefined : openAgentRun(out);
   try {
     const started = performance.now();
-    const served = model === undefined ? undefined : await serveToAgents(model);
+    // The engine is loaded where one is needed: a program that measures an endpoint has none.
+    const served = model === undefined ? undefined : await (await import("./served-agent-model.ts")).serveToAgents(model);
     const found = await measured({ ...rest, endpoint: served ?? rest.endpoint }, split).finally(() => served?.close());
     const { k, tasks, scoredBy, episodes } = found;
     const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));

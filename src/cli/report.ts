@@ -3,7 +3,7 @@ import type { Behaviour, Breakdown, Difference, EvaluationRecord, Summary } from
 import { bar, count, detectable, duration, interval, percent, plural, points, pText, table } from "../terminal/format.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { rewardText } from "../terminal/progress.ts";
-import { measureOf } from "../training/evaluation/run-evaluations.ts";
+import { measureOf } from "../training/evaluation/scores.ts";
 import { episodeLines, longestShown } from "./conversation.ts";
 
 /** The content of the last screen of a run shows. */

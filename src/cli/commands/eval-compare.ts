@@ -13,7 +13,7 @@ import type { Screen } from "../../terminal/screen.ts";
 import type { UserConfig } from "../../training/config/user-config.ts";
 import type { OutcomeComparison } from "../../training/evaluation/compare.ts";
 import { type Asked, type EvaluationReport, isEvaluation, readAsked, readReport } from "../../training/evaluation/folder.ts";
-import { measureOf } from "../../training/evaluation/run-evaluations.ts";
+import { measureOf } from "../../training/evaluation/scores.ts";
 import { evaluationLines } from "../evaluation-lines.ts";
 import { measure } from "../measure.ts";
 import { evaluationFlags, optionName, settingsOf } from "../settings.ts";

@@ -15,6 +15,7 @@ import { announceEpisodes, type OnEvent } from "../record/events.ts";
 import { announceWarnings, requireNoWarnings } from "../record/warnings.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "./compare.ts";
 import { type DecodingPlan, decodingPlans, evaluate } from "./evaluate.ts";
+import { scoreOf } from "./scores.ts";
 
 export interface RunEvaluationsArguments {
   readonly folder: string;
@@ -180,22 +181,4 @@ function differencesOf(
 
 function differenceOf({ difference, pValue, exact, better, worse, smallest }: PairedComparison): Difference {
   return { ...difference, pValue, exact, better, worse, smallest };
-}
-
-/** @param records of one moment and split, at least one; the sampled one first */
-export function scoreOf(records: readonly EvaluationRecord[]): ScoreSummary {
-  const { split, tasks, k, mean, low, high } = present(records[0], "an evaluation");
-  const byDecoding = <T>(of: (record: EvaluationRecord) => T) =>
-    Object.fromEntries(records.map((record) => [record.decoding, of(record)])) as Partial<Record<Decoding, T>>;
-  return {
-    ...{ split, tasks, k, measure: measureOf(records), mean, low, high },
-    ...byDecoding(({ mean: share, low: from, high: to }) => ({ mean: share, low: from, high: to })),
-    reward: byDecoding(({ reward }) => reward),
-  };
-}
-
-/** Returns what several evaluations of one environment measure together. */
-export function measureOf(records: readonly EvaluationRecord[]): EvaluationRecord["measure"] {
-  if (records.some(({ measure }) => measure === "success")) return "success";
-  return records.some(({ measure }) => measure === "reward") ? "reward" : "nothing";
 }
