@@ -20,7 +20,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/files",
     holds: "files that are whole or absent, bounded reading, the lock of a folder, the package's own folder",
-    knows: [],
+    knows: ["src/core"],
   },
   {
     path: "src/processes",

@@ -1,6 +1,5 @@
 import { createHash } from "node:crypto";
 import type { Chat } from "../../chat/chat.ts";
-import { present } from "../../core/present.ts";
 import type { Engine } from "../../engines/engine.ts";
 import type { Environment, Split } from "../../environments/environment.ts";
 import { requireWorkingEnvironment } from "../../findings/environment-faults.ts";
