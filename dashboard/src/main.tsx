@@ -7,6 +7,7 @@ import { ComparePage } from "./pages/compare.tsx";
 import { ReportPage, ReportsPage } from "./pages/reports.tsx";
 import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
+import { Nowhere } from "./parts/bits.tsx";
 import { useRoute } from "./router.ts";
 import { useTheme } from "./theme.ts";
 import { showSteeringCharacters } from "./visible.ts";
@@ -16,6 +17,8 @@ function skip(): void {
   const [conversation, main] = [".chat-holder", "#main"].map((place) => document.querySelector<HTMLElement>(place));
   (conversation ?? main)?.focus();
 }
+
+const pages = ["runs", "run", "compare", "reports", "report"];
 
 function Page() {
   const route = useRoute();
@@ -63,6 +66,7 @@ function Page() {
         {first === "compare" && <ComparePage route={route} />}
         {first === "reports" && <ReportsPage />}
         {first === "report" && <ReportPage path={route.query.get("path") ?? ""} />}
+        {!pages.includes(first) && <Nowhere />}
       </main>
     </>
   );

@@ -18,7 +18,16 @@ export function useRoute(): Route {
 
 function readRoute(): Route {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+  return { parts: path.split("/").filter(Boolean).map(decoded), query: new URLSearchParams(query) };
+}
+
+/** A part of an address that somebody wrote by hand may be no encoding. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
 }
 
 export function link(parts: readonly string[], query: Readonly<Record<string, string | number | undefined>> = {}): string {

@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import type { AddCommands } from "./command-tools.ts";
+import { type AddCommands, debuggable } from "./command-tools.ts";
 
 /** A command by its words, and what may follow it. */
 interface Place {
@@ -12,8 +12,7 @@ const shells = ["bash", "zsh", "fish"] as const;
 
 /** Adds the command that completes the others: a script of the shell, made of the program's own tree. */
 export const completionCommands: AddCommands = (program, { screen, examples }) => {
-  program
-    .command("completion")
+  debuggable(program.command("completion"))
     .summary("completion of commands and options by the shell")
     .description("Prints a script that completes commands and options with Tab. Files are completed by the shell.")
     .argument("<shell>", shells.join(", "))

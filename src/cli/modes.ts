@@ -49,6 +49,7 @@ export const modes: Readonly<Record<string, readonly Mode[]>> = {
     { with: [], ignores: ["reward"] },
   ],
   trajectory: [
+    { with: ["html"], ignores: ["json", "replay", "since", "config"] },
     { with: ["replay"], ignores: ["json", "since"] },
     { with: ["since"], ignores: ["json", "config"] },
     { with: [], ignores: ["config"] },

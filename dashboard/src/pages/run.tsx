@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { address, ask, type RunDetail, type RunUpdate, type StreamProblem } from "../api.ts";
 import { count, percent } from "../format.ts";
-import { Problem, StatePill } from "../parts/bits.tsx";
+import { Nowhere, Problem, StatePill } from "../parts/bits.tsx";
 import { Control } from "../parts/control.tsx";
 import { link, type Route } from "../router.ts";
 import { visible } from "../visible.ts";
@@ -61,6 +61,7 @@ export function RunPage({ route }: { readonly route: Route }) {
       {tab === "tree" && <TreePage run={run} route={route} />}
       {tab === "tags" && <TagsPage run={run} />}
       {tab === "configuration" && <ConfigurationPage run={run} />}
+      {![...tabs.map(([name]) => name), "trajectory", "pair"].some((name) => name === tab) && <Nowhere />}
     </>
   );
 }

@@ -17,6 +17,8 @@ const fields = [
   "minReward",
   "maxReward",
   "text",
+  "sort",
+  "ascending",
 ] as const;
 
 /** The trajectories of a run, filtered by the index. */
@@ -74,6 +76,8 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
           ["true", "succeeded"],
           ["false", "failed"],
         ])}
+        {choice("sort", "Highest first", same(["reward", "turns", "tokens", "entropy"]))}
+        {query.sort !== "" && choice("ascending", "Order", [["true", "lowest first"]])}
         {entry("fromStep", "Step from", 4)}
         {entry("toStep", "to", 4)}
         {entry("minReward", "Reward from", 4)}
@@ -172,6 +176,7 @@ function Rows({ run, rows, pair, choose }: RowsProps) {
             "Trajectory",
             "From",
             "Task",
+            "Prompt",
             "Kind",
             { number: "Reward" },
             "Ended",
@@ -199,6 +204,9 @@ function Rows({ run, rows, pair, choose }: RowsProps) {
                 <a class="plain" href={link(["run", run, "trajectories"], { task: row.task })}>
                   {row.task}
                 </a>
+              </td>
+              <td class="prompt" title={row.prompt}>
+                {row.prompt ?? "–"}
               </td>
               <td>{row.kind === "" ? "–" : row.kind.replaceAll("+", " + ")}</td>
               <td class="n">

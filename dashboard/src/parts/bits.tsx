@@ -82,3 +82,12 @@ export function Columns({ names }: { readonly names: readonly Column[] }) {
     </thead>
   );
 }
+
+/** The page of an address that there is not. */
+export function Nowhere() {
+  return (
+    <Empty>
+      There is no page at this address. <a href="#/">All runs</a>
+    </Empty>
+  );
+}

@@ -90,10 +90,15 @@ export interface StreamProblem {
   readonly problem: string;
 }
 
+/** A row of the list, with the beginning of what the user asked first. */
+export interface TrajectoryRow extends IndexEntry {
+  readonly prompt?: string;
+}
+
 export interface TrajectoryPage {
   readonly facets: Facets;
   readonly total: number;
-  readonly rows: readonly IndexEntry[];
+  readonly rows: readonly TrajectoryRow[];
   /** The time that the filter took, in milliseconds. */
   readonly took: number;
   /** The number of trajectories that a search of text looked at before the limit. */
@@ -211,4 +216,4 @@ export interface ReportEntry {
 }
 
 /** A row of the list of trajectories. */
-export type IndexRow = IndexEntry;
+export type IndexRow = TrajectoryRow;

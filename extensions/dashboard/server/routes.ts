@@ -14,7 +14,7 @@ import { NotFound } from "./http.ts";
 import type { Reports } from "./reports.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
 import { runDetail, runList } from "./run-views.ts";
-import { trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
+import { sortedBy, trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
 
 export interface Api {
   readonly sources: RunSources;
@@ -40,6 +40,8 @@ const pageQuery = z.object({
   success: z.stringbool().optional(),
   minTurns: count.optional(),
   text: z.string().max(500).optional(),
+  sort: z.enum(sortedBy).optional(),
+  ascending: z.stringbool().optional(),
 });
 
 /** Points in a series of tags: more steps than these are thinned out evenly. */

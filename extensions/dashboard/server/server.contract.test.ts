@@ -84,6 +84,12 @@ test("filters, searches and their mistakes are answered", async () => {
   expect(await rows("success=false")).toEqual(["step-1/0/1"]);
   expect(await rows("text=number%20is")).toHaveLength(2);
   expect(await rows("text=nowhere")).toEqual([]);
+  const byReward = await rows("sort=reward");
+  expect(byReward.at(-1)).toBe("step-1/0/1");
+  expect((await rows("sort=reward&ascending=true"))[0]).toBe("step-1/0/1");
+  const { json: page } = await ask("/api/run/trajectories?run=my%20run");
+  expect(page.rows).toMatchObject([{ prompt: expect.stringMatching(/\w/) }, { prompt: expect.stringMatching(/\w/) }]);
+  expect((await ask("/api/run/trajectories?run=my%20run&sort=nothing")).status).toBe(422);
   expect((await ask("/api/run/trajectories?run=my%20run&fromStep=x")).status).toBe(422);
   expect((await ask("/api/run?run=..%2F..")).status).toBe(404);
   expect((await ask("/assets/..%2f..%2fpackage.json")).status).toBe(404);

@@ -21,27 +21,56 @@ import type { TokenTexts } from "./token-texts.ts";
 /** A search of text ends after this time, in milliseconds, with what it has found. */
 const searchMs = 800;
 
+/** Columns by which a list is sorted, each with its highest first. Without one the newest are first. */
+export const sortedBy = ["reward", "turns", "tokens", "entropy"] as const;
+
 export interface PageRequest extends TrajectoryFilter {
   readonly text?: string;
+  readonly sort?: (typeof sortedBy)[number];
+  readonly ascending?: boolean;
   readonly offset: number;
   readonly limit: number;
 }
 
 /** One page of the trajectories that pass, the newest steps first. A text is searched in the files of those that pass the rest. */
-export function trajectoryPage(source: RunSource, { text, offset, limit, ...filter }: PageRequest): TrajectoryPage {
+export function trajectoryPage(
+  source: RunSource,
+  { text, sort, ascending = false, offset, limit, ...filter }: PageRequest,
+): TrajectoryPage {
   const started = performance.now();
   const index = source.index();
   const passing = filterIndex(index, filter).reverse();
   const searched = text === undefined || text === "" ? undefined : search(source, passing, text);
-  const positions = searched?.found ?? passing;
+  const positions = sorted(searched?.found ?? passing, sort, ascending);
   return {
     facets: facetsOf(index),
     total: positions.length,
-    rows: positions.slice(offset, offset + limit).map(entryAt),
+    rows: positions.slice(offset, offset + limit).map((position) => ({ ...entryAt(position), ...promptOf(source, position) })),
     took: performance.now() - started,
     ...(searched === undefined ? {} : { searched: searched.looked }),
     problems: [...(searched?.problems ?? [])],
   };
+}
+
+/** Ties stay as they are: the newest first. */
+function sorted(positions: readonly IndexPosition[], by: PageRequest["sort"], ascending: boolean): readonly IndexPosition[] {
+  if (by === undefined) return positions;
+  const value = ({ line, at }: IndexPosition) => line[by][at] ?? 0;
+  return positions.toSorted((a, b) => (ascending ? value(a) - value(b) : value(b) - value(a)));
+}
+
+/** Characters of a prompt in a list. */
+const longestPrompt = 160;
+
+/** The user's first words; nothing of a file that is damaged, which the episode's own page reports. */
+function promptOf(source: RunSource, position: IndexPosition): { readonly prompt?: string } {
+  try {
+    const first = source.trajectory(position).messages.find(({ role }) => role === "user");
+    return first === undefined ? {} : { prompt: first.content.slice(0, longestPrompt) };
+  } catch (error) {
+    if (!(error instanceof RunError)) throw error;
+    return {};
+  }
 }
 
 function search(

@@ -58,6 +58,7 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
     .argument("<folder>", "the run's folder")
     .argument("<id>", "the episode's id")
     .option("--json", "print it as it is stored, with all ids and log-probs")
+    .option("--html <file>", "write it as one page that needs nothing else, to send to somebody")
     .option("--replay", "play it once more in its environment, and compare every context with the record")
     .option(
       "--since <step>",
@@ -68,6 +69,7 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       "after",
       examples(
         "trajectory runs/office-seeupo-1 step-1/0/0",
+        "trajectory runs/office-seeupo-1 step-1/0/0 --html episode.html",
         "trajectory runs/office-seeupo-1 step-9/0/0 --replay",
         "trajectory runs/office-seeupo-1 step-9/0/0 --since 0",
       ),

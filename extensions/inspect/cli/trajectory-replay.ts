@@ -66,6 +66,8 @@ function differenceLines(
 
 export interface TrajectoryFlags {
   readonly json?: boolean;
+  /** The file of a page of it. */
+  readonly html?: string;
   /** Play it once more. */
   readonly replay?: boolean;
   /** The step whose weights are asked what they think of it. */

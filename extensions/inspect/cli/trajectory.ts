@@ -24,7 +24,8 @@ export async function trajectoryCommand(folder: string, id: string, flags: Traje
     return (await import("./trajectory-replay.ts")).replayCommand(folder, position, trajectory, flags, screen);
   if (flags.since !== undefined)
     return (await import("./trajectory-since.ts")).sinceCommand(folder, position, trajectory, flags.since, screen);
-  if (flags.json) screen.line(JSON.stringify(trajectory, null, 2));
+  if (flags.html !== undefined) (await import("./trajectory-html.ts")).htmlCommand(folder, trajectory, flags.html, screen);
+  else if (flags.json) screen.line(JSON.stringify(trajectory, null, 2));
   else await show(folder, position, trajectory, screen);
   return 0;
 }
