@@ -1,10 +1,10 @@
+import { callText, endingLine } from "../../../src/cli/conversation.ts";
 import type { AssistantMessage, Message } from "../../../src/core/messages.ts";
 import { withoutSecrets } from "../../../src/core/secrets.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { writeFileAtomic } from "../../../src/files/atomic.ts";
 import { commandPrefix, shownPath } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { callText, endingLine } from "../../../src/cli/conversation.ts";
 
 /** Writes an episode as one page that needs nothing else, to be sent to somebody. Passwords and keys in it are masked. */
 export function htmlCommand(folder: string, trajectory: Trajectory, file: string, screen: Screen): void {
