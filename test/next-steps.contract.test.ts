@@ -2,6 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import "./office.ts";
+import { nextSteps } from "../src/cli/next-steps.ts";
+import { createEnvironment } from "../src/environments/registry.ts";
+import { resolveConfig } from "../src/training/config/config.ts";
 import { invoke } from "./command-line.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "next-steps-"));
@@ -93,4 +97,15 @@ test("after steps without a reward the next steps are demonstrations and a large
       ...{ words: words[0], exitCode: 0, error: "" },
     });
   }
+});
+
+test("an environment with an expert is taught by it where nothing was rewarded, by a command that runs", async () => {
+  const environment = createEnvironment("office", {});
+  const config = resolveConfig({ environment: "office", model: "bundled:office" });
+  const state = { plan: { environment, folder: "office", config }, summary: { after: null }, flags: {} };
+  const last = async (reward: number) => (await nextSteps({ ...state, metrics: [{ metrics: { reward } }] })).at(-1)?.[0];
+  expect(await last(0.5)).toContain("--algorithm grpo");
+  const words = (await last(0))?.replace("npx retrograde-rl ", "").split(" ") ?? [];
+  expect(words).toEqual(["sft", "--env", "office", "--model", "bundled:office"]);
+  expect(await run(words, 20)).toEqual({ words: "sft", exitCode: 0, error: "" });
 });
