@@ -1,3 +1,4 @@
+import "../install.ts";
 import { officeEnvironment } from "../office/office.ts";
 import { parseStudy, type RunKey, type Study, type StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";

@@ -26,7 +26,7 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train --group-size 0", "rollout.groupSize is 0; expected at least 1.", 2],
   [
     "train --env ofice",
-    'environment.name is "ofice"; expected "office", "conversations", "knowledge", "bfcl", "appworld", "deep-research"',
+    'environment.name is "ofice"; expected "conversations", "office", "knowledge", "bfcl", "appworld", "deep-research"',
     2,
   ],
   ["env check office --no-sampling --set environment.settings.difficulty=huge", 'environment.settings.difficulty is "huge"', 2],
@@ -62,7 +62,7 @@ test.each(mistakes)("retrograde %s", async (line, message, exitCode) => {
 test("--help teaches: what a command does, every flag's default, examples", async () => {
   const { out, exitCode } = await invoke("train", "--help");
   expect(exitCode).toBe(0);
-  expect(out).toContain("Without options: the default model in the office world, by SeeUPO.");
+  expect(out).toContain("Without options: the default\nmodel in the office.");
   expect(out).toMatch(/--group-size <n> +rollouts of each task \(default: 8\)/);
   expect(out).toContain("train --resume --out runs/short");
 });
