@@ -45,6 +45,7 @@ test("choices that cannot be varied are named and left out of the search", async
   expect(unchecked).toEqual(
     expect.arrayContaining([
       "smiles: left out, since varying it changes no episode.",
+      expect.stringMatching(/^The policy ".*": left out, since playing it failed: .*the button broke/),
       expect.stringMatching(/^press.hard = true: left out, since playing it failed: .*the button broke/),
       "No argument of wait is one of a few values: none was held constant.",
     ]),

@@ -1,5 +1,6 @@
 import type { Chat } from "../../src/chat/chat.ts";
 import { optionsDoor } from "../../src/core/door.ts";
+import { reasonOf } from "../../src/core/errors.ts";
 import { mean } from "../../src/core/mean.ts";
 import { succeeded } from "../../src/core/outcome.ts";
 import type { Engine } from "../../src/engines/engine.ts";
@@ -84,8 +85,13 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   const policies: { name: string; success: Estimate }[] = [];
   // Where nothing is called, what the expert says is all that it does.
   const acts = played.some(({ messages, protocol }) => protocol !== undefined || messages.some(({ role }) => role === "tool"));
-  for (const policy of [...blindPolicies, ...(acts ? talkingPolicies : [])])
-    policies.push({ name: policy.name, success: share(await estimate(policy, tasks, played)) });
+  for (const policy of [...blindPolicies, ...(acts ? talkingPolicies : [])]) {
+    try {
+      policies.push({ name: policy.name, success: share(await estimate(policy, tasks, played)) });
+    } catch (problem) {
+      unchecked.push(`The policy "${policy.name}": left out, since playing it failed: ${reasonOf(problem)}`);
+    }
+  }
 
   onProgress("the best of many fixed policies");
   let lazy: LazyReport = { choices: [], combined: [], leftOut: [] };
