@@ -77,8 +77,8 @@ const samplingSchema = z.strictObject({
 const powerSchema = z.strictObject({
   /** Assumed share of tasks on which two players differ, in both directions alike. */
   differing: z.number().min(0).max(1),
-  /** The difference of greedy success that the exact test then sees in four of five comparisons, at a level of 5 %. */
-  smallest: z.number(),
+  /** The difference of greedy success that the exact test then sees in four of five comparisons, at a level of 5 %. null: too few tasks for any. */
+  smallest: z.number().max(1).nullable(),
 });
 
 const protocolSchema = z.strictObject({
@@ -134,9 +134,10 @@ export function makeProtocol(
 }
 
 /** See `Protocol.power`. */
-export function smallestSeen(tasks: number, differing: number): number {
+export function smallestSeen(tasks: number, differing: number): number | null {
   const differences = Array.from({ length: tasks }, (_, i) => (i < Math.round(tasks * differing) ? (i % 2 === 0 ? 1 : -1) : 0));
-  return Math.round(smallestDetectable(differences, 1) * 1e4) / 1e4;
+  const smallest = Math.round(smallestDetectable(differences, 1) * 1e4) / 1e4;
+  return smallest > 1 ? null : smallest;
 }
 
 const largest = 64 * 2 ** 20;

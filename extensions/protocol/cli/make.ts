@@ -52,7 +52,8 @@ export async function makeCommand(file: string | undefined, flags: MakeFlags, sc
   writeFileAtomic(flags.out, `${JSON.stringify(protocol, null, 1)}\n`);
   const { smallest } = protocol.power;
   screen.line(`${flags.out}: ${protocol.tasks.length} tasks, ${protocol.sha256.slice(0, 12)}`);
-  screen.line(`Smallest difference that would be seen if ${percent(differing)} of the tasks differ: ${percent(smallest)}`);
+  const seen = smallest === null ? "none: too few tasks" : percent(smallest);
+  screen.line(`Smallest difference that would be seen if ${percent(differing)} of the tasks differ: ${seen}`);
 }
 
 type Parts = Pick<Parameters<typeof makeProtocol>[0], "tasks" | "scorer">;
