@@ -3,8 +3,8 @@ import { reasonOf } from "../../src/core/errors.ts";
 import type { TokenPolicy } from "../../src/environments/environment.ts";
 import { HttpError } from "../../src/http/http-error.ts";
 import { noThreads } from "../inference/anthropic-messages.ts";
-import type { Sampling } from "../inference/asked.ts";
 import type { InferenceModel } from "../inference/model.ts";
+import type { Sampling } from "../inference/parsed-request.ts";
 import { unknownRoute } from "../inference/server.ts";
 
 /** Whose settings of sampling hold where an agent's request has its own. */
@@ -48,11 +48,11 @@ export function servedPolicy(
           seen.tokenCounts++;
           return policy.count(request);
         },
-        converse: async ({ strictTools = [], ...request }, asked) => {
+        converse: async ({ strictTools = [], ...request }, requested) => {
           seen.requests++;
-          if (asked.continuesLast === true)
+          if (requested.continuesLast === true)
             throw new HttpError(400, "continue_final_message", true, { expected: "false: an agent's messages are whole" });
-          const own = settingsOf(asked.sampling, policy);
+          const own = settingsOf(requested.sampling, policy);
           // Without masks, a tool's arguments are as the model writes them.
           const isLoose = strictTools.length > 0 && !policy.canMask;
           if (own.length + Number(isLoose) > 0 && sampling === "refuse") throw refusal(own[0] ?? ["strict", true, false]);
@@ -72,18 +72,18 @@ export function servedPolicy(
   };
 }
 
-type Setting = readonly [name: string, asked: unknown, own: unknown];
+type Setting = readonly [name: string, requested: unknown, own: unknown];
 
 /** The settings of a request that are not the run's. */
 function settingsOf({ temperature, topP, topK, seed, others }: Sampling, policy: TokenPolicy): Setting[] {
-  const asked: Setting[] = [
+  const requested: Setting[] = [
     ["temperature", temperature, policy.temperature],
     ["top_p", topP, policy.topP],
     ["top_k", topK, policy.topK],
     ["seed", seed, undefined],
     ...Object.entries(others).map(([name, value]): Setting => [name, value, undefined]),
   ];
-  return asked.filter(([, value, own]) => value !== undefined && value !== own);
+  return requested.filter(([, value, own]) => value !== undefined && value !== own);
 }
 
 function refusal([name, value, own]: Setting): HttpError {

@@ -110,9 +110,9 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
       if (server === undefined) throw new EnvError(`"${name}"`, "not open", { expected: "open() before the first episode" });
       const key = newKey();
       let messages: readonly Message[] = [];
-      const converse = async (asked: ConversationRequest) => {
-        const reply = await policy.converse(asked);
-        messages = [...asked.messages, reply.message];
+      const converse = async (requested: ConversationRequest) => {
+        const reply = await policy.converse(requested);
+        messages = [...requested.messages, reply.message];
         return reply;
       };
       const { model, counts, refusals, strays } = servedPolicy(policy, converse, sampling);

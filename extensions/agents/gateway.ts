@@ -68,15 +68,15 @@ function answerOf(
   return new Promise((resolve, reject) => {
     const ask = address.protocol === "https:" ? overHttps : overHttp;
     const length = body.length === 0 ? {} : { "content-length": String(body.length) };
-    const asked: ClientRequest = ask(
+    const outgoing: ClientRequest = ask(
       address,
       { method, headers: { ...headers, ...length }, signal, timeout: silenceMs },
       resolve,
     );
-    asked.on("timeout", () => asked.destroy(new Error(`nothing for ${silenceMs} ms`)));
-    asked.on("error", (cause) =>
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`nothing for ${silenceMs} ms`)));
+    outgoing.on("error", (cause) =>
       reject(new HttpError(502, "the model's server", address.origin, { expected: "an answer", hint: cause.message, cause })),
     );
-    asked.end(body);
+    outgoing.end(body);
   });
 }

@@ -97,7 +97,7 @@ function forward(request: IncomingMessage, response: ServerResponse, target: URL
   seen.waiting++;
   const said = bounded(request);
   const send = target.protocol === "https:" ? httpsRequest : httpRequest;
-  const asked = send(new URL(request.url ?? "/", target.origin), { method: request.method, headers }, (given) => {
+  const outgoing = send(new URL(request.url ?? "/", target.origin), { method: request.method, headers }, (given) => {
     const status = given.statusCode ?? 502;
     const answered = bounded(given);
     if (status < 300) seen.bodies.push({ url: request.url ?? "", request: said, answer: answered });
@@ -109,7 +109,7 @@ function forward(request: IncomingMessage, response: ServerResponse, target: URL
     response.writeHead(status, given.headers);
     given.pipe(response);
   });
-  asked.on("error", (error) => {
+  outgoing.on("error", (error) => {
     end(reasonOf(error));
     if (response.headersSent) response.destroy();
     else answer(response, 502, `The model's server cannot be reached: ${reasonOf(error)}`);
@@ -120,9 +120,9 @@ function forward(request: IncomingMessage, response: ServerResponse, target: URL
       ended = true;
       seen.waiting--;
     }
-    asked.destroy();
+    outgoing.destroy();
   });
-  request.pipe(asked);
+  request.pipe(outgoing);
 }
 
 /** A body's text so far, as it passes; of a long one the beginning. */

@@ -60,7 +60,7 @@ export function startEpisode(parts: EpisodeParts, before: readonly Cell[] = [], 
     );
   };
   /** Asks the world. A server that died is replaced once, with the cells repeated. */
-  const asked = async <T>(question: (open: World) => Promise<T>): Promise<T> => {
+  const query = async <T>(question: (open: World) => Promise<T>): Promise<T> => {
     try {
       return await question(await opened());
     } catch (error) {
@@ -81,13 +81,13 @@ export function startEpisode(parts: EpisodeParts, before: readonly Cell[] = [], 
     limits: { turns: settings.maxInteractions },
     async call({ arguments: { code } }, { signal }): Promise<CallAnswer> {
       const text = typeof code === "string" ? code : "";
-      const output = await asked((open) => open.execute(text, signal));
+      const output = await query((open) => open.execute(text, signal));
       cells.push({ code: text, output });
-      done = await asked((open) => open.completed());
+      done = await query((open) => open.completed());
       return { content: cut(output, settings.maxOutput), valid: !output.startsWith("Execution failed."), done };
     },
     reply: () => ({ done: false, messages: [{ role: "user", content: noBlock }] }),
-    score: async (conversation) => scoreOf(await asked((open) => open.evaluate()), conversation, settings.reward),
+    score: async (conversation) => scoreOf(await query((open) => open.evaluate()), conversation, settings.reward),
     clone: () => startEpisode(parts, cells, done),
     close: left,
   };

@@ -66,8 +66,8 @@ async function steadily(name: string, attempt: () => Promise<string>, signal: Ab
 }
 
 async function searched(provider: SearchProvider, query: string, signal: AbortSignal, write: WriteResults): Promise<string> {
-  const asked = query.replaceAll('"', "");
-  return write(await provider.search(asked, { count: maxResults, signal }), asked, signal);
+  const unquoted = query.replaceAll('"', "");
+  return write(await provider.search(unquoted, { count: maxResults, signal }), unquoted, signal);
 }
 
 /** Distinct snippets, a line `Page i: …` each. */

@@ -78,8 +78,8 @@ export async function judgePrediction(
   const verdict = scoreLine(line, ability);
   if (question === undefined)
     throw new EnvError(`${record.where}: question`, undefined, { expected: "the question, which the judge reads" });
-  const asked = prediction !== "" && verdict.math_equal !== 1;
-  const said = asked ? await judge({ question, golds, prediction }) : "not asked";
+  const isJudged = prediction !== "" && verdict.math_equal !== 1;
+  const said = isJudged ? await judge({ question, golds, prediction }) : "not asked";
   const right = verdict.math_equal === 1 || said === "correct" ? 1 : 0;
   return { ...verdict, llm_equal: right, judge: said, score: right };
 }

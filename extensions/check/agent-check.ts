@@ -114,10 +114,10 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
   const attempt = async (policy: LazyPolicy, task: T): Promise<Outcome> => {
     const apiKey = newKey();
     let refusal: string | undefined;
-    let asked = 0;
+    let requestCount = 0;
     const model = messageModel(
       async (request) => {
-        asked++;
+        requestCount++;
         for (const { name } of request.tools ?? []) tools.add(name);
         if (!shown.has(task)) shown.set(task, request.messages.map(({ content }) => content).join("\n"));
         asks.tokens = Math.max(asks.tokens, tokensOf(request));
@@ -133,10 +133,10 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
     byKey.set(apiKey, model);
     const fault = () => (refusal === undefined ? undefined : `a request of the agent was refused: ${refusal}`);
     const { outcome } = await played.attempt(task, { apiKey, fault, end: () => byKey.delete(apiKey) });
-    if (asked === 0) silent++;
+    if (requestCount === 0) silent++;
     if (policy.calls === true) {
       asks.attempts++;
-      asks.requests += asked;
+      asks.requests += requestCount;
     }
     return outcome;
   };

@@ -38,12 +38,13 @@ export const talkingPolicies: readonly DegeneratePolicy[] = [
     name: "acts as the expert, asks before everything",
     script: (_, expert) => {
       const next = following(expert);
-      let asked = "";
+      let lastQuestion = "";
       return (view) => {
         const last = view.conversation.at(-1);
-        const isNew = last?.role === "user" && last.content !== asked && view.conversation.at(-2)?.content !== "Which one?";
+        const isNew =
+          last?.role === "user" && last.content !== lastQuestion && view.conversation.at(-2)?.content !== "Which one?";
         if (!isNew) return next();
-        asked = last.content;
+        lastQuestion = last.content;
         return words("Which one?");
       };
     },

@@ -106,9 +106,9 @@ export async function fromPromptfoo(file: string): Promise<Evals<PromptfooTask>>
   const config = understood(configSchema, await configOf(path, require), file);
   const { providers: _, targets: __, sharing: ___, outputPath: ____, ...suite } = absolute(config, dirname(path)) as Suite;
   const promptfoo = await installed(require);
-  const asked: { readonly prompt: string; readonly template: string }[] = [];
+  const rendered: { readonly prompt: string; readonly template: string }[] = [];
   const expanding: Provider = async (prompt, { prompt: { template, raw } }) => {
-    asked.push({ prompt, template: template ?? raw });
+    rendered.push({ prompt, template: template ?? raw });
     // An error runs no assertion, some of which ask a model.
     return { error: "not asked yet" };
   };
@@ -117,8 +117,8 @@ export async function fromPromptfoo(file: string): Promise<Evals<PromptfooTask>>
   });
   const tasks = rows.map(({ testCase, error }, i) => {
     const where = `${file}: test ${i + 1} of the expansion`;
-    const row = asked[i];
-    if (row === undefined || rows.length !== asked.length) throw new ConfigError(where, error, { expected: "a prompt" });
+    const row = rendered[i];
+    if (row === undefined || rows.length !== rendered.length) throw new ConfigError(where, error, { expected: "a prompt" });
     understood(testSchema, testCase, where);
     requireScorable(testCase.assert, where);
     if (/\b_conversation\b/.test(row.template))

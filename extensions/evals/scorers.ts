@@ -11,7 +11,7 @@ export interface EvalTask<Input = unknown> extends TaskRequest {
 }
 
 /** A scorer of evalite, `createScorer` or of autoevals: a function of input, output and what was expected. */
-export type EvaliteScorer = (asked: { input: never; output: never; expected: never }) => unknown;
+export type EvaliteScorer = (sample: { input: never; output: never; expected: never }) => unknown;
 
 /** An evaluation as evalite's `evalite(name, options)` takes it. */
 export interface EvaliteOptions<Input, Output> {
@@ -47,7 +47,7 @@ export async function fromEvalite<Input, Output>(options: EvaliteOptions<Input, 
 /** A scorer of Mastra's `createScorer`. */
 export interface MastraScorer {
   readonly id?: string;
-  run(asked: never): Promise<{ readonly score?: unknown }>;
+  run(sample: never): Promise<{ readonly score?: unknown }>;
 }
 
 /** An evaluation as Mastra's `runEvals` takes it. */
@@ -68,7 +68,7 @@ export interface MastraEvals<Input> {
 export function fromMastra<Input>(evals: MastraEvals<Input>): Evals<EvalTask<Input>> {
   checkMastra({ ...evals });
   const { data, scorers, target } = evals;
-  const run = scorers.map((scorer) => (asked: object) => scorer.run(asked as never));
+  const run = scorers.map((scorer) => (sample: object) => scorer.run(sample as never));
   return {
     tasks: data.map(({ input, groundTruth }) => taskOf(input, groundTruth)),
     agent: typeof target === "function" ? target : async (_, { task }) => (await target.generate(task.input)).text,
@@ -89,10 +89,10 @@ function taskOf<Input>(input: Input, expected: unknown): EvalTask<Input> {
 }
 
 /** The mean of what scorers give: a number, or an object with one. Null, which evalite and autoevals have for no score, is 0. */
-async function scored(scorers: readonly ((asked: never) => unknown)[], asked: object): Promise<number> {
+async function scored(scorers: readonly ((sample: never) => unknown)[], sample: object): Promise<number> {
   const scores = await Promise.all(
     scorers.map(async (scorer) => {
-      const given = await scorer(asked as never);
+      const given = await scorer(sample as never);
       return typeof given === "object" && given !== null && "score" in given ? given.score : given;
     }),
   );

@@ -6,11 +6,11 @@ import { failedResult } from "../../src/core/tool-results.ts";
 import { parseBody } from "../../src/http/body.ts";
 import { HttpError } from "../../src/http/http-error.ts";
 import {
-  type Asked,
   CallNames,
   callId,
   type Exchange,
   type Failure,
+  type ParsedRequest,
   parametersSchema,
   requestDoor,
   requireTool,
@@ -21,7 +21,7 @@ import {
   textContent,
   type Wire,
   type WireState,
-} from "./asked.ts";
+} from "./parsed-request.ts";
 
 /** `POST /v1/messages` of the Anthropic interface, and its `count_tokens`: messages of blocks in, a message of blocks out. */
 export const anthropicMessages: Wire = { read, error: anthropicError };
@@ -116,13 +116,13 @@ function read(bytes: Buffer, state: WireState): Exchange {
       code: noThreads,
     });
   return {
-    asked: askedOf(body),
+    parsed: parsedRequest(body),
     answer: ([reply]) => ({ ...frameOf(body, state, reply), content: contentOf(reply, state.id), ...endOf(reply, body, state) }),
     stream: (send) => streamed(send, body, state),
   };
 }
 
-function askedOf(body: MessagesBody): Asked {
+function parsedRequest(body: MessagesBody): ParsedRequest {
   const { system, tool_choice: choice, output_config: output, temperature, top_p, top_k } = body;
   const others = messagesDoor.others(body);
   const tools = (body.tools ?? []).map((tool) => shownTool(tool.name, tool.description ?? "", tool.input_schema));

@@ -8,7 +8,7 @@ import { HttpError } from "../../src/http/http-error.ts";
 import type { JsonSchema, Tool } from "../../src/tools/tool.ts";
 
 /** A request as every vendor's is read: what is asked in messages, and how it is to be sampled. */
-export interface Asked {
+export interface ParsedRequest {
   readonly model: string;
   readonly stream: boolean;
   /** Number of answers. */
@@ -48,7 +48,7 @@ export type Replies = readonly [ConversationReply, ...ConversationReply[]];
 
 /** A request and how it is answered. */
 export interface Exchange {
-  readonly asked: Asked;
+  readonly parsed: ParsedRequest;
   /** The whole answer. */
   answer(replies: Replies): object;
   /** An answer in events. */

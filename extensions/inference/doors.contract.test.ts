@@ -4,7 +4,7 @@ import { Context } from "../../src/core/context.ts";
 import type { Message } from "../../src/core/messages.ts";
 import { type RunningInference, serveInference } from "./server.ts";
 
-let asked: ConversationRequest[] = [];
+let parsed: ConversationRequest[] = [];
 let server: RunningInference;
 const reply: ConversationReply = {
   message: { role: "assistant", content: "", toolCalls: [{ name: "find", arguments: { title: "Demo" } }] },
@@ -15,7 +15,7 @@ beforeAll(async () => {
   const chat = {
     ...{ decode: () => "", count: () => 1 },
     converse: async (request: ConversationRequest) => {
-      asked.push(request);
+      parsed.push(request);
       request.onDelta?.({ kind: "call", index: 0, name: "find", tokens: [] });
       request.onDelta?.({ kind: "arguments", index: 0, text: '{"title":"Demo"}', tokens: [] });
       return reply;
@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 async function post(path: string, body: object) {
-  asked = [];
+  parsed = [];
   const response = await fetch(`${server.baseUrl}/v1${path}`, {
     ...{ method: "POST", headers: { "content-type": "application/json" } },
     body: JSON.stringify({ model: "m", max_tokens: 4, ...body }),
@@ -39,7 +39,7 @@ const call = (id: string) => ({ id, type: "function", function: { name: "find", 
 const chatMessages = async (...messages: object[]): Promise<readonly Message[]> => {
   const { status, text } = await post("/chat/completions", { messages: [user, ...messages] });
   expect([status, text.slice(0, 200)]).toEqual([200, expect.any(String)]);
-  return asked[0].messages;
+  return parsed[0].messages;
 };
 
 /** Each interface's request with two calls whose results came in the other order, the second one failed. */
@@ -79,7 +79,7 @@ const interfaces = {
 
 test.each(Object.entries(interfaces))("%s: results are in the calls' order, and a failed one says so", async (path, body) => {
   expect((await post(path, body)).status).toBe(200);
-  const results = asked[0].messages.flatMap((message) => (message.role === "tool" ? [[message.callId, message.content]] : []));
+  const results = parsed[0].messages.flatMap((message) => (message.role === "tool" ? [[message.callId, message.content]] : []));
   expect(results).toEqual([
     ["a", "yes"],
     ["b", "Error: no"],
@@ -145,7 +145,7 @@ test.each(Object.entries(whole))(
     for (const place of places) {
       const { status, text } = await post(path, withField(body, place, "strange_field") as object);
       expect([place.join("."), status, text.includes("strange_field")]).toEqual([place.join("."), 400, true]);
-      expect(asked).toEqual([]);
+      expect(parsed).toEqual([]);
     }
   },
 );
@@ -164,7 +164,7 @@ test("reasoning is read under its other names", async () => {
     });
   const summary = { type: "reasoning", id: "rs", summary: [{ type: "summary_text", text: "Hm" }], encrypted_content: "x" };
   await post("/responses", { max_tokens: undefined, input: [user, summary, { role: "assistant", content: "Yes" }, user] });
-  expect(asked[0].messages[1]).toEqual({ role: "assistant", content: "Yes", reasoning: "Hm" });
+  expect(parsed[0].messages[1]).toEqual({ role: "assistant", content: "Yes", reasoning: "Hm" });
 });
 
 test("a refusal is what the assistant said, and a message with nothing in it is refused", async () => {
@@ -190,7 +190,7 @@ test("functions and function_call are tools and a call, and so is the answer", a
     { role: "function", name: "find", content: "1" },
   ];
   const { text } = await post("/chat/completions", { messages, functions, function_call: { name: "find" } });
-  expect(asked[0]).toMatchObject({
+  expect(parsed[0]).toMatchObject({
     ...{ toolChoice: { tool: "find" }, parallelCalls: false, tools: [{ name: "find", description: "Finds." }] },
     messages: [
       user,

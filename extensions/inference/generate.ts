@@ -62,8 +62,8 @@ export interface Generated {
 
 /** @throws HttpError (422) for requests of another form, and settings that could not be honoured */
 export function readGenerate(body: Buffer): GenerateRequest {
-  const { model, token_ids: context, sampling_params: asked } = parseBody(body, generateSchema);
-  const { max_tokens, stop_token_ids, stop, temperature, top_p, top_k, seed } = asked;
+  const { model, token_ids: context, sampling_params: parsed } = parseBody(body, generateSchema);
+  const { max_tokens, stop_token_ids, stop, temperature, top_p, top_k, seed } = parsed;
   return {
     model,
     context,

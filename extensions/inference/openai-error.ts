@@ -1,4 +1,4 @@
-import type { Failure } from "./asked.ts";
+import type { Failure } from "./parsed-request.ts";
 
 /** An error of the OpenAI interface: its clients read `error.message`, `type`, `param` and `code`. */
 export function openAiError({ status, message, param, code }: Failure): object {

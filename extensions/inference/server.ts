@@ -6,7 +6,6 @@ import { jsonOfBody } from "../../src/http/body.ts";
 import { HttpError } from "../../src/http/http-error.ts";
 import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../../src/http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
-import type { Asked, Replies, StreamedAnswer, Wire, WireState } from "./asked.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { requireRoom } from "./engine-model.ts";
 import { eventsOf } from "./events.ts";
@@ -14,6 +13,7 @@ import { failureOf } from "./failure.ts";
 import { modelCard, readGenerate, writeGenerated } from "./generate.ts";
 import { geminiCard, geminiError, generateContent } from "./generate-content.ts";
 import type { ChatModel, InferenceModel } from "./model.ts";
+import type { ParsedRequest, Replies, StreamedAnswer, Wire, WireState } from "./parsed-request.ts";
 import { responses } from "./responses.ts";
 
 export interface InferenceOptions extends Access {
@@ -111,14 +111,14 @@ async function converse(request: HttpRequest, { wire, options, kept }: Conversin
   const { query } = request;
   const state: WireState = { id: randomUUID().replaceAll("-", ""), created, query, decode: chat.decode, kept: own };
   const exchange = wire.read(bytes, state);
-  const { conversation } = exchange.asked;
-  const asked = { ...exchange.asked, conversation: { ...conversation, messages: inCallOrder(conversation.messages) } };
-  if (wire.count !== undefined) return { json: wire.count(await chat.count(asked.conversation, request.signal)) };
-  if (!asked.stream) return { json: exchange.answer(await replies(chat, asked, request.signal)) };
+  const { conversation } = exchange.parsed;
+  const parsed = { ...exchange.parsed, conversation: { ...conversation, messages: inCallOrder(conversation.messages) } };
+  if (wire.count !== undefined) return { json: wire.count(await chat.count(parsed.conversation, request.signal)) };
+  if (!parsed.stream) return { json: exchange.answer(await replies(chat, parsed, request.signal)) };
   return eventsOf(
     async (send) => {
       const stream = exchange.stream(send);
-      stream.end(await replies(chat, asked, request.signal, stream.delta));
+      stream.end(await replies(chat, parsed, request.signal, stream.delta));
     },
     (error, send) => {
       chat.refused?.(error);
@@ -127,8 +127,8 @@ async function converse(request: HttpRequest, { wire, options, kept }: Conversin
   );
 }
 
-function replies(chat: ChatModel, asked: Asked, signal: AbortSignal, delta?: StreamedAnswer["delta"]): Promise<Replies> {
-  const { conversation, sampling, continuesLast, count } = asked;
+function replies(chat: ChatModel, parsed: ParsedRequest, signal: AbortSignal, delta?: StreamedAnswer["delta"]): Promise<Replies> {
+  const { conversation, sampling, continuesLast, count } = parsed;
   const converse = (index: number) => {
     const onDelta = delta && ((part: Delta) => delta(index, part));
     return chat.converse(
@@ -187,9 +187,9 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
       hint: "Give clients of other interfaces an address of their own.",
       code: unknownRoute,
     });
-  const asked = readGenerate(await bodyOf(request, options));
-  const model = modelOf(asked.model, request, options);
-  const { context } = asked;
+  const parsed = readGenerate(await bodyOf(request, options));
+  const model = modelOf(parsed.model, request, options);
+  const { context } = parsed;
   const strange = context.find((id) => id >= model.vocabularySize);
   if (strange !== undefined)
     throw new HttpError(422, "token_ids", strange, {
@@ -197,7 +197,7 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
       hint: "The client renders with the tokenizer of another model.",
     });
   requireRoom(context.length, model.maxLength);
-  return { json: writeGenerated(`gen-${randomUUID()}`, await model.sample(asked, request.signal)) };
+  return { json: writeGenerated(`gen-${randomUUID()}`, await model.sample(parsed, request.signal)) };
 }
 
 function modelOf(

@@ -42,10 +42,10 @@ test("a mask of one form is asked for while the grammar of another is compiled",
     isCompiled = true;
     made.close();
   });
-  let asked = 0;
-  while (!isCompiled && asked < 20) {
+  let parsed = 0;
+  while (!isCompiled && parsed < 20) {
     short.next();
-    asked++;
+    parsed++;
     await new Promise((resolve) => setImmediate(resolve));
   }
   expect(isCompiled).toBe(false);

@@ -36,9 +36,9 @@ export async function judgeServer(react: (request: JudgeRequest, number: number)
     for await (const chunk of request) chunks.push(chunk);
     const body = requestSchema.parse(JSON.parse(Buffer.concat(chunks).toString("utf8")));
     const { url, headers } = request;
-    const asked = { ...body, url, headers, authorization: headers.authorization };
-    requests.push(asked);
-    const reaction = await react(asked, requests.length);
+    const received = { ...body, url, headers, authorization: headers.authorization };
+    requests.push(received);
+    const reaction = await react(received, requests.length);
     if (reaction === "hang") return;
     if (reaction === "hang up") {
       request.socket.destroy();

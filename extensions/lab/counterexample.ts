@@ -50,13 +50,13 @@ export function hunt(
 ): Worked | undefined {
   const cell = huntedAs(asker);
   for (const size of turns === "one" ? singleTurnSizes : severalTurnSizes) {
-    const asked = size.turns === 1 ? singleTurn(cell) : cell;
+    const reduced = size.turns === 1 ? singleTurn(cell) : cell;
     const layout = layoutOf(size, cell.sees);
-    const random = randomStream(seed, "lab", "hunt", kind, idOf(asked), ...Object.values(size));
-    const found = kind === "drop" ? dropsOf(asked, layout, rules, effort, random) : stallsOf(asked, layout, rules, random);
-    const [simplest] = found.sort((a, b) => complexity(asked, a) - complexity(asked, b));
+    const random = randomStream(seed, "lab", "hunt", kind, idOf(reduced), ...Object.values(size));
+    const found = kind === "drop" ? dropsOf(reduced, layout, rules, effort, random) : stallsOf(reduced, layout, rules, random);
+    const [simplest] = found.sort((a, b) => complexity(reduced, a) - complexity(reduced, b));
     if (simplest === undefined) continue;
-    const simplified = simplify(asked, rules, simplest);
+    const simplified = simplify(reduced, rules, simplest);
     return { ...simplified, best: simplified.best, trajectories: simplified.trajectories };
   }
   return undefined;

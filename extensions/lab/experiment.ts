@@ -114,9 +114,9 @@ export function sizesOf({ turns, contexts, tokens, actions, answers }: LabSettin
  * alone and in the whole grid.
  */
 export function examine(cell: Cell, size: Size, settings: LabSettings, caseFor: CaseOf): Finding {
-  const asked = size.turns === 1 ? singleTurn(cell) : cell;
+  const reduced = size.turns === 1 ? singleTurn(cell) : cell;
   const courses = Array.from({ length: settings.problems }, (_, index) =>
-    follow(asked, caseFor(size, index, asked.sees), settings, [size.turns, size.contexts, index]),
+    follow(reduced, caseFor(size, index, reduced.sees), settings, [size.turns, size.contexts, index]),
   );
   return summary(courses, size, settings);
 }

@@ -32,14 +32,14 @@ export const questions: readonly Question[] = [
   },
 ];
 
-const asked = { advantage: "grae", update: "ppu", level: "turn", knows: "exact" } as const;
+const base = { advantage: "grae", update: "ppu", level: "turn", knows: "exact" } as const;
 
 /** Orders and M of a column. */
 const columns = orders.flatMap((order) =>
   carries
     .map((carry) => ({ order, carry }))
     .filter((column) => column.carry !== "paper") // its cells but those of one shared table are the exact M's: `paperTable` has them
-    .filter((column) => voidReason({ ...asked, ...column, sees: "index", optimise: "respond" }) === undefined),
+    .filter((column) => voidReason({ ...base, ...column, sees: "index", optimise: "respond" }) === undefined),
 );
 
 export interface Answer extends Pick<Cell, "order" | "carry" | "optimise"> {
@@ -53,7 +53,7 @@ export function answersTo(results: readonly CellResult[], of: Question["of"]): A
   const byId = new Map(results.map((result) => [result.id, result]));
   return rows().flatMap(({ sees, optimise }) =>
     columns.map(({ order, carry }) => {
-      const verdict = byId.get(idOf({ ...asked, order, carry, sees, optimise }))?.multi;
+      const verdict = byId.get(idOf({ ...base, order, carry, sees, optimise }))?.multi;
       return { sees, optimise, order, carry, value: verdict === undefined ? null : of(verdict) };
     }),
   );

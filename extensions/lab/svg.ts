@@ -24,11 +24,11 @@ const tellingCells: readonly (readonly [string, string])[] = [
 ];
 
 export function curveOf(name: string, cell: Cell, size: Size, settings: LabSettings, caseFor: CaseOf): Curve {
-  const asked = size.turns === 1 ? singleTurn(cell) : cell;
+  const reduced = size.turns === 1 ? singleTurn(cell) : cell;
   const values = new Array<number>(settings.updates + 1).fill(0);
   for (let index = 0; index < settings.problems; index++) {
-    const given = caseFor(size, index, asked.sees);
-    const { returns } = follow(asked, given, settings, [size.turns, size.contexts, index]);
+    const given = caseFor(size, index, reduced.sees);
+    const { returns } = follow(reduced, given, settings, [size.turns, size.contexts, index]);
     for (let u = 0; u <= settings.updates; u++) {
       const value = returns[Math.min(u, returns.length - 1)];
       values[u] += (value - given.worst) / Math.max(given.best - given.worst, 1e-12) / settings.problems;

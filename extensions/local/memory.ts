@@ -351,9 +351,9 @@ function leastChange(config: ModelConfig, use: MemoryUse, available: number): st
 /** The longest sequence that fits where a shorter one than asked for does. Lengths below `shortestAdvised` are no use. */
 export function longestThatFits(config: ModelConfig, use: MemoryUse, available: number): number | undefined {
   const fits = (length: number) => totalBytes(estimateMemory(config, { ...use, length })) <= available;
-  const asked = Math.min(use.length, config.maxPositionEmbeddings);
-  if (asked <= shortestAdvised || !fits(shortestAdvised)) return undefined;
-  let [fitting, tooLong] = [shortestAdvised, asked];
+  const wanted = Math.min(use.length, config.maxPositionEmbeddings);
+  if (wanted <= shortestAdvised || !fits(shortestAdvised)) return undefined;
+  let [fitting, tooLong] = [shortestAdvised, wanted];
   while (tooLong - fitting > 64) {
     const middle = 64 * Math.round((fitting + tooLong) / 128);
     if (fits(middle)) fitting = middle;

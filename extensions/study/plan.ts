@@ -101,8 +101,8 @@ export function runOf(study: Study, id: string): RunKey {
       ),
     ),
   );
-  const asked = Object.keys(study.questions).flatMap((question) => runsOf(study, question, study.seeds.length));
-  const key = [...tuned, ...asked].find((one) => runId(one) === id);
+  const requested = Object.keys(study.questions).flatMap((question) => runsOf(study, question, study.seeds.length));
+  const key = [...tuned, ...requested].find((one) => runId(one) === id);
   if (key !== undefined) return key;
   throw new ConfigError("--run", id, { expected: "WORLD.ARM.RATE.SEED of the study's plan" });
 }
@@ -119,8 +119,8 @@ function isByQuestion(study: Study, world: string, { question }: Part): boolean 
 }
 
 function questionRuns(study: Study, world: string, { question, arms, rates, seeds }: Part): RunKey[] {
-  const asked = question === undefined ? Object.keys(study.questions) : [question];
-  const keys = asked
+  const requested = question === undefined ? Object.keys(study.questions) : [question];
+  const keys = requested
     .flatMap((one) => runsOf(study, one, seeds))
     .filter((key) => key.world === world && (arms?.includes(key.arm) ?? true) && (rates?.includes(key.rate) ?? true));
   return [...new Map(keys.map((key) => [runId(key), key])).values()];

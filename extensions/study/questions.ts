@@ -123,8 +123,8 @@ function contrastResult(study: Study, contrast: Contrast, outcomes: readonly Run
   };
 }
 
-function runsAt(study: Study, [world, arm, asked]: Cell, outcomes: readonly RunOutcome[]) {
-  const rate = asked === "best" ? chosenRate(study, world, arm, outcomes) : asked;
+function runsAt(study: Study, [world, arm, chosen]: Cell, outcomes: readonly RunOutcome[]) {
+  const rate = chosen === "best" ? chosenRate(study, world, arm, outcomes) : chosen;
   const runs = outcomes.filter((run) => run.world === world && run.arm === arm && run.rate === rate);
   return { rate, runs: runs.toSorted((a, b) => a.seed - b.seed) };
 }

@@ -17,8 +17,8 @@ export const studyLayout = {
 /** SHA-256 of what a run was asked to be, as the study's file says it. Defaults of the package are not in it: the version is beside it. */
 export function planHash(study: Study, key: RunKey): string {
   const { shifts } = partOf(study, "arms", key.arm);
-  const asked = JSON.stringify([settingsOf(study, key), study.measure, ...(shifts === undefined ? [] : [shifts])]);
-  return createHash("sha256").update(asked).digest("hex").slice(0, 16);
+  const identity = JSON.stringify([settingsOf(study, key), study.measure, ...(shifts === undefined ? [] : [shifts])]);
+  return createHash("sha256").update(identity).digest("hex").slice(0, 16);
 }
 
 /**

@@ -14,7 +14,7 @@ export type FoundFormat =
 
 const call = { name: "find_contact", arguments: { name: "Ana", limit: 5 } } as const;
 const question: readonly Message[] = [{ role: "user", content: "Who is Ana?" }];
-const asked: AssistantMessage = { role: "assistant", content: "", toolCalls: [call] };
+const probe: AssistantMessage = { role: "assistant", content: "", toolCalls: [call] };
 const tools: readonly Tool[] = [
   {
     name: call.name,
@@ -75,7 +75,7 @@ export function settledFormat(found: FoundFormat, name: string | undefined): Fou
 export function likelyFormat(addedTokens: readonly string[]): CallFormat {
   const marks = addedTokens.filter((token) => /[^\s▁]{4}/.test(token));
   const count = (format: CallFormat) => {
-    const text = format.write(asked);
+    const text = format.write(probe);
     return marks.filter((mark) => text.includes(mark)).length;
   };
   return [hermes, ...callFormats].reduce((best, format) => (count(format) > count(best) ? format : best));
@@ -96,7 +96,7 @@ export function requireFormat(found: FoundFormat, likely?: string): CallFormat {
 /** The text between the question and the end of the conversation. */
 function renderedCall(render: Render): string {
   const before = render(question, tools, false);
-  const text = render([...question, asked], tools, false);
+  const text = render([...question, probe], tools, false);
   let shared = 0;
   while (shared < before.length && before[shared] === text[shared]) shared++;
   return text.slice(shared);

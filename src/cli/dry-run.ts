@@ -15,11 +15,11 @@ export function dryRunLines(
   notes: readonly string[] = [],
 ): string[] {
   const config = resolveConfig(user, flags);
-  const [written, asked] = [leaves(user), leaves(flags)];
+  const [written, fromFlags] = [leaves(user), leaves(flags)];
   const source = (path: string, value: unknown) => {
     // A value of the file that another kind has replaced is not in effect, so values are compared too.
     const isIn = (settings: ReadonlyMap<string, unknown>) => same(settings.get(path) ?? shorthand(settings, path), value);
-    if (isIn(asked)) return "command line";
+    if (isIn(fromFlags)) return "command line";
     if (isIn(written)) return sourceOf(sources, path) ?? "configuration file";
     return "default";
   };

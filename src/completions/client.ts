@@ -39,9 +39,9 @@ export async function complete(settings: EndpointSettings, body: object, signal?
     redirect: "manual",
   } as const;
   const failed = (attempts: number, problem: string, failure: CompletionFailure, hint = hints[failure]): Verdict<Completion> => {
-    const asked = attempts === 1 ? "" : `It was asked ${attempts} times. `;
+    const tried = attempts === 1 ? "" : `It was asked ${attempts} times. `;
     const said = apiKey === "" ? problem : problem.replaceAll(apiKey, "[API key]");
-    const details = { expected: "a chat completion", hint: asked + hint };
+    const details = { expected: "a chat completion", hint: tried + hint };
     const error = new CompletionError(`the answer of ${new URL(url).host}`, said, failure, details);
     return { error, again: failure === "unreachable" };
   };

@@ -9,20 +9,21 @@ const redirecting = [301, 302, 303, 307, 308];
  */
 export async function fetchFromOrigin(address: string | URL, init: RequestInit = {}): Promise<Response> {
   const { origin } = new URL(address);
-  let [url, asked] = [new URL(address), init];
+  let [url, options] = [new URL(address), init];
   for (let redirections = 0; ; redirections++) {
-    const response = await fetch(url, { ...asked, redirect: "manual" });
+    const response = await fetch(url, { ...options, redirect: "manual" });
     const location = response.headers.get("location");
     if (!redirecting.includes(response.status) || location === null) return response;
     await response.body?.cancel();
     if (redirections >= mostRedirections) throw new TypeError(`more than ${mostRedirections} redirections`);
     url = new URL(location, url);
-    const isGet = response.status === 303 || (response.status < 303 && asked.method === "POST");
-    if (isGet) asked = { ...asked, method: "GET", body: undefined };
+    const isGet = response.status === 303 || (response.status < 303 && options.method === "POST");
+    if (isGet) options = { ...options, method: "GET", body: undefined };
     // Neither keys nor contents go to another server.
     if (url.origin !== origin) {
-      if (asked.body !== undefined && asked.body !== null) throw new TypeError(`a redirection to another server, ${url.origin}`);
-      asked = { ...asked, headers: {} };
+      if (options.body !== undefined && options.body !== null)
+        throw new TypeError(`a redirection to another server, ${url.origin}`);
+      options = { ...options, headers: {} };
     }
   }
 }

@@ -288,8 +288,8 @@ export function requireStepOptions(info: EngineInfo, options: StepOptions): void
 /** The first of Adam's settings that an engine without "adam-settings" would not take. */
 export function differentAdam(
   { capabilities, fixedAdam }: Pick<EngineInfo, "capabilities" | "fixedAdam">,
-  asked: AdamSettings,
+  requested: AdamSettings,
 ): keyof AdamSettings | undefined {
   if (capabilities.includes("adam-settings")) return undefined;
-  return (["beta1", "beta2", "epsilon", "weightDecay"] as const).find((name) => asked[name] !== fixedAdam?.[name]);
+  return (["beta1", "beta2", "epsilon", "weightDecay"] as const).find((name) => requested[name] !== fixedAdam?.[name]);
 }

@@ -107,8 +107,8 @@ export interface EngineKind<Settings extends z.ZodObject = z.ZodObject> {
   readonly settings: Settings;
   /** @throws ConfigError for settings that exclude each other */
   check?(settings: z.output<Settings>): void;
-  /** Settings of the whole configuration that its own imply, below what the user wrote. @param asked not checked yet */
-  implies?(asked: Readonly<Record<string, unknown>>): object | undefined;
+  /** Settings of the whole configuration that its own imply, below what the user wrote. @param given not checked yet */
+  implies?(given: Readonly<Record<string, unknown>>): object | undefined;
   capabilities(settings: z.output<Settings>): CapabilityRange;
   open(settings: z.output<Settings>, model: ModelParts, purpose: EnginePurpose): Promise<OpenedEngine>;
   /**

@@ -119,9 +119,9 @@ export function tasksOf<T extends TaskRequest>(
     splits: names,
     size,
     task: async (split, index) => {
-      const asked = await request(split, index);
-      requireRequest(asked, `task ${index} of the ${split} split`);
-      return { id: `${split}/${index}`, kind: asked.kind, request: asked };
+      const given = await request(split, index);
+      requireRequest(given, `task ${index} of the ${split} split`);
+      return { id: `${split}/${index}`, kind: given.kind, request: given };
     },
   };
 }
@@ -243,10 +243,10 @@ function rewardHint(score: unknown): string | undefined {
 }
 
 /** @throws EnvError naming what a list or a function of tasks gave instead of a task */
-function requireRequest(asked: unknown, where: string): asserts asked is TaskRequest {
-  if (typeof asked !== "object" || asked === null || !("prompt" in asked))
-    throw new EnvError(where, asked, { expected: "an object with a `prompt`, which the model reads" });
-  if (typeof asked.prompt !== "string") throw new EnvError(`prompt of ${where}`, asked.prompt, { expected: "a text" });
+function requireRequest(given: unknown, where: string): asserts given is TaskRequest {
+  if (typeof given !== "object" || given === null || !("prompt" in given))
+    throw new EnvError(where, given, { expected: "an object with a `prompt`, which the model reads" });
+  if (typeof given.prompt !== "string") throw new EnvError(`prompt of ${where}`, given.prompt, { expected: "a text" });
 }
 
 function requireEpisode(started: unknown): DefinedEpisode {

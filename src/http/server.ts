@@ -145,8 +145,8 @@ async function answer(service: HttpService, places: Places, request: IncomingMes
     else begin();
     const body = () => readBody(request, limits.maxBytes ?? httpDefaults.maxBytes);
     const { url = "/", headers } = request;
-    const asked = { method, url, ...targetOf(request), headers, signal: gone.signal, body };
-    await send(response, await service.route(asked), always);
+    const incoming = { method, url, ...targetOf(request), headers, signal: gone.signal, body };
+    await send(response, await service.route(incoming), always);
   } catch (error) {
     if (response.headersSent) response.end();
     else {

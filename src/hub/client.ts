@@ -32,14 +32,14 @@ export async function findCommit(
   settings: HubSettings,
   kind: RepoKind = "model",
 ): Promise<string> {
-  const asked = {
+  const query = {
     name: repo,
     revision,
     additionalFields: ["sha" as const],
     hubUrl: settings.endpoint,
     fetch: hubFetch(settings),
   };
-  const answer = kind === "model" ? modelInfo(asked) : datasetInfo(asked);
+  const answer = kind === "model" ? modelInfo(query) : datasetInfo(query);
   const info = await answer.catch(asUnreachable);
   return understood(commitSchema, info).sha;
 }

@@ -25,8 +25,8 @@ export function withRunEnvironment(user: UserConfig, flags: UserConfig = {}): Us
   const run = runOf(user, flags);
   if (run === undefined) return user;
   const trained = recordedEnvironment(run).name;
-  for (const asked of [nameOf(flags), nameOf(user)])
-    if (asked !== undefined && asked !== trained && trained !== conversationsAlone) throw otherEnvironment(run, trained, asked);
+  for (const named of [nameOf(flags), nameOf(user)])
+    if (named !== undefined && named !== trained && trained !== conversationsAlone) throw otherEnvironment(run, trained, named);
   return user.environment === undefined ? { ...user, environment: recordedConfig(run, ["environment"]).environment } : user;
 }
 
@@ -39,10 +39,10 @@ export function resolvePlayed(user: UserConfig, flags: UserConfig): TrainingConf
   const run = runOf(user, flags);
   if (run === undefined) return resolveConfig(user, flags);
   const trained = recordedEnvironment(run).name;
-  const asked = nameOf(flags) ?? nameOf(user);
+  const named = nameOf(flags) ?? nameOf(user);
   const { rollout, chat } = recordedConfig(run, ["rollout", "chat"]);
-  if (asked !== undefined && asked !== trained) {
-    if (trained !== conversationsAlone) throw otherEnvironment(run, trained, asked);
+  if (named !== undefined && named !== trained) {
+    if (trained !== conversationsAlone) throw otherEnvironment(run, trained, named);
     return resolveConfig({ ...(chat === undefined ? {} : { chat }), ...user }, flags);
   }
   const own = typeof user.environment === "object" && nameOf(user) === trained;
@@ -124,8 +124,8 @@ function nameOf({ environment }: UserConfig): string | undefined {
   return typeof environment === "string" ? environment : environment?.name;
 }
 
-function otherEnvironment(run: string, trained: string, asked: string): ConfigError {
-  return new ConfigError("environment.name", asked, {
+function otherEnvironment(run: string, trained: string, named: string): ConfigError {
+  return new ConfigError("environment.name", named, {
     expected: `"${trained}", in which ${run} was trained`,
     hint: `Leave it out, name the run's with --env ${trained}, or use the weights elsewhere by their own folder: --model ${layout.model(run)}.`,
   });

@@ -33,8 +33,8 @@ export async function dataCheckCommand(flags: DataCheckFlags, screen: Screen): P
   const reports: Record<string, LeakReport> = {};
   for (const name of names) {
     const questions = await readBenchmark(name, data, "--data", { anyVersion: true });
-    const asked = questions.map(({ question }) => question);
-    reports[name] = findLeaks(training, asked, { ngram });
+    const texts = questions.map(({ question }) => question);
+    reports[name] = findLeaks(training, texts, { ngram });
   }
   if (json === true) {
     screen.line(JSON.stringify({ training: training.length, ngram, benchmarks: reports }, null, 2));

@@ -66,11 +66,11 @@ export async function environmentCheckCommand(
 }
 
 /** Flags with the environment that is named, and its settings if they are given. */
-function named(asked: UserConfig, name: string | undefined): UserConfig {
-  if (name === undefined) return asked;
-  const { environment } = asked;
+function named(user: UserConfig, name: string | undefined): UserConfig {
+  if (name === undefined) return user;
+  const { environment } = user;
   const settings = typeof environment === "object" && "settings" in environment ? { settings: environment.settings } : {};
-  return { ...asked, environment: { name, ...settings } };
+  return { ...user, environment: { name, ...settings } };
 }
 
 async function withModel<T>(

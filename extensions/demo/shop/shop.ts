@@ -19,22 +19,22 @@ function toolsOf(shop: Shop): Tool[] {
       description: "Reads a value.",
       parameters: z.object({ product, column }),
       replayable: true,
-      execute: (asked) => shop.look(asked.product, asked.column),
+      execute: (args) => shop.look(args.product, args.column),
     }),
     defineTool({
       name: "set",
       description: "Writes a value.",
       parameters: z.object({ product, column, value: z.int().min(1).max(999) }),
       replayable: true,
-      execute: (asked) => shop.set(asked.product, asked.column, asked.value),
+      execute: (args) => shop.set(args.product, args.column, args.value),
     }),
     defineTool({
       name: "order",
       description: "Writes an order.",
       parameters: z.object({ customer: z.string(), product, count: z.int().min(1).max(999) }),
       replayable: true,
-      execute: (asked) => {
-        const written = shop.order(asked.customer, asked.product, asked.count);
+      execute: (args) => {
+        const written = shop.order(args.customer, args.product, args.count);
         return "price" in written ? written.price : `only ${written.left}`;
       },
     }),

@@ -95,7 +95,7 @@ export function chatRow(row: unknown, where: string): unknown {
   if ("instruction" in row) {
     const { instruction, input, output, system, history } = read(alpacaSchema, row, where);
     const turns = [...(history ?? []), [input ? `${instruction}\n${input}` : instruction, output] as const];
-    return { messages: turns.flatMap(([asked, said]) => [user(asked), assistant(said)]), system };
+    return { messages: turns.flatMap(([question, said]) => [user(question), assistant(said)]), system };
   }
   if (!("completion" in row)) return row;
   const { prompt, completion: said, tools } = read(completionSchema, row, where);

@@ -70,8 +70,8 @@ function answerOf({ choices }: TraceTurn["response"]): z.output<typeof messageSc
 
 function continues(later: TraceTurn, turn: TraceTurn): boolean {
   const said = [...turn.request.messages, answerOf(turn.response)].map(contentOf);
-  const asked = later.request.messages.map(contentOf);
-  return asked.length > said.length && said.every((message, i) => message === asked[i]);
+  const sent = later.request.messages.map(contentOf);
+  return sent.length > said.length && said.every((message, i) => message === sent[i]);
 }
 
 function contentOf({ role, content, tool_calls: calls, tool_call_id: id }: z.output<typeof messageSchema>): string {

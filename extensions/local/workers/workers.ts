@@ -39,9 +39,9 @@ export class Workers implements PassWorkers {
     if (this.#threads.length === 0) this.#threads = this.#begin();
     const carrier = (this.#carrier ??= new SharedArrayBuffer(bytesOf(this.#learned)));
     for (const [name, array] of arraysIn(carrier, this.#learned)) array.set(learned.get(name) ?? []);
-    const asked = shares.map((passes, w) => this.#threads[w].make(passes, carrier));
-    await Promise.allSettled(asked); // the carrier is read until all have answered
-    return Promise.all(asked);
+    const pending = shares.map((passes, w) => this.#threads[w].make(passes, carrier));
+    await Promise.allSettled(pending); // the carrier is read until all have answered
+    return Promise.all(pending);
   }
 
   async rest(): Promise<void> {
@@ -67,7 +67,7 @@ export class Workers implements PassWorkers {
 class Thread {
   readonly #worker: Worker;
   readonly #layout: Layout;
-  readonly #asked = new Map<number, { resolve: (answer: Answer) => void; reject: (error: unknown) => void }>();
+  readonly #pending = new Map<number, { resolve: (answer: Answer) => void; reject: (error: unknown) => void }>();
   #count = 0;
   /** Lent to the worker while it makes passes. */
   #gradient: ArrayBuffer | undefined;
@@ -93,7 +93,7 @@ class Thread {
   ask(task: Task, moved: readonly ArrayBuffer[] = []): Promise<Answer> {
     const id = this.#count++;
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { resolve, reject });
+      this.#pending.set(id, { resolve, reject });
       this.#worker.ref();
       this.#worker.postMessage({ id, task } satisfies Question, moved);
     });
@@ -104,11 +104,11 @@ class Thread {
   }
 
   #answered(answer: Answer): void {
-    const asked = this.#asked.get(answer.id);
-    this.#asked.delete(answer.id);
-    if (this.#asked.size === 0) this.#worker.unref();
-    if (answer.error === undefined) asked?.resolve(answer);
-    else asked?.reject(new EngineError(answer.error.subject, answer.error.value, answer.error));
+    const pending = this.#pending.get(answer.id);
+    this.#pending.delete(answer.id);
+    if (this.#pending.size === 0) this.#worker.unref();
+    if (answer.error === undefined) pending?.resolve(answer);
+    else pending?.reject(new EngineError(answer.error.subject, answer.error.value, answer.error));
   }
 
   #fail(cause: Error): void {
@@ -116,7 +116,7 @@ class Thread {
       hint: "If memory ran out, set engine.workers to 1: all passes are then made on one thread.",
       cause,
     });
-    for (const { reject } of this.#asked.values()) reject(error);
-    this.#asked.clear();
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
   }
 }

@@ -99,15 +99,15 @@ export class OpenenvServerSession {
 
   /** Starts an episode in place of the one before. The index, or else the seed, chooses the task. */
   async #reset(data: Readonly<Record<string, unknown>>): Promise<object> {
-    const asked = resetSchema.safeParse(data);
-    if (!asked.success) return invalid(asked.error);
+    const parsed = resetSchema.safeParse(data);
+    if (!parsed.success) return invalid(parsed.error);
     await this.#episode?.close();
     this.#episode = undefined;
     const { environment } = this.#options;
-    const { seed, episode_id: id } = asked.data;
-    const split = asked.data.split ?? (await splitWithTasks(environment, "train"));
+    const { seed, episode_id: id } = parsed.data;
+    const split = parsed.data.split ?? (await splitWithTasks(environment, "train"));
     const size = split === undefined ? 0 : await environment.size(split);
-    const index = asked.data.index ?? (size > 0 && Number.isFinite(size) ? (seed ?? 0) % size : (seed ?? 0));
+    const index = parsed.data.index ?? (size > 0 && Number.isFinite(size) ? (seed ?? 0) % size : (seed ?? 0));
     const task = await taskAt(environment, { split, index });
     this.#episode = await HostedEpisode.start(environment, task, seed ?? this.#options.seed, this.#options);
     this.#resets++;

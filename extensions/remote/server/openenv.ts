@@ -64,26 +64,26 @@ class OpenenvHost {
   }
 
   /** Plays the session of one WebSocket: its own, or one that was made over HTTP and is asked for by its id. */
-  talk(socket: WebSocket, asked: string | null): void {
+  talk(socket: WebSocket, sessionId: string | null): void {
     // A frame that is malformed or too large closes the socket; its error has been sent to the client.
     socket.on("error", () => {});
     const write = (message: object) => socket.send(JSON.stringify(message));
-    const session = asked === null ? this.#create() : this.sessions.get(asked);
-    if (session === undefined || (asked !== null && this.#attached.has(asked))) {
+    const session = sessionId === null ? this.#create() : this.sessions.get(sessionId);
+    if (session === undefined || (sessionId !== null && this.#attached.has(sessionId))) {
       const { sessions: most } = this.#options;
       const text = `${this.sessions.size} of ${most} sessions are open`;
       write(
-        asked === null
+        sessionId === null
           ? failure("CAPACITY_REACHED", text, { active_sessions: this.sessions.size, max_sessions: most })
           : failure(
               "SESSION_ERROR",
-              session === undefined ? `Unknown session_id: ${asked}` : `Session ${asked} already has a WebSocket`,
+              session === undefined ? `Unknown session_id: ${sessionId}` : `Session ${sessionId} already has a WebSocket`,
             ),
       );
       socket.close();
       return;
     }
-    if (asked !== null) this.#attached.add(asked);
+    if (sessionId !== null) this.#attached.add(sessionId);
     let unanswered = 0;
     socket.on("message", async (data) => {
       // Who sends faster than it is answered, or reads no answers, waits: nothing is read from it meanwhile.
@@ -95,8 +95,8 @@ class OpenenvHost {
       if (!this.sessions.has(session.id)) socket.close();
     });
     socket.on("close", () => {
-      if (asked === null) void this.sessions.remove(session.id);
-      else this.#attached.delete(asked);
+      if (sessionId === null) void this.sessions.remove(session.id);
+      else this.#attached.delete(sessionId);
     });
     this.#closers.set(session.id, () => socket.close(1001, "idle session"));
   }

@@ -133,18 +133,18 @@ class OrsHost {
     return undefined;
   }
 
-  async #create(id: string, asked: z.output<typeof createSchema>): Promise<object> {
+  async #create(id: string, requested: z.output<typeof createSchema>): Promise<object> {
     const { environment, sessions, seed } = this.#options;
     if (this.sessions.has(id)) throw new HttpError(400, "session", id, { expected: "a new one: Session already exists" });
     if (this.sessions.size >= sessions)
       throw new HttpError(503, "sessions", `${this.sessions.size} are open`, { expected: `at most ${sessions}`, retryAfter: 1 });
-    const { env_name: name, task_spec: spec, split, index, toolset_name: toolset } = asked;
+    const { env_name: name, task_spec: spec, split, index, toolset_name: toolset } = requested;
     if (typeof toolset === "string")
       throw new HttpError(400, "toolset_name", toolset, { expected: "none: no toolsets are served" });
     if (typeof name === "string" && name.toLowerCase() !== this.#name)
       throw new HttpError(404, "environment", name, { expected: [this.#name] });
     const place = spec ?? specSchema.safeParse({ split, index }).data;
-    if (place === undefined) throw new HttpError(422, "task", asked, { expected: "task_spec, or split and index" });
+    if (place === undefined) throw new HttpError(422, "task", requested, { expected: "task_spec, or split and index" });
     const task = await taskAt(environment, place).catch((error: unknown) => {
       throw error instanceof EnvError ? new HttpError(400, "task", reasonOf(error)) : error;
     });

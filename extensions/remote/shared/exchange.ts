@@ -44,38 +44,38 @@ const endsWithinMs = 1000;
  * also closes the connection of an answer that is not read to its end.
  * @throws WireError, LateError, the signal's reason, or what `onPart` throws
  */
-export function exchange(asked: Exchange, redirections = 0): Promise<Answered> {
+export function exchange(options: Exchange, redirections = 0): Promise<Answered> {
   return new Promise((resolve, reject) => {
     let settled = false;
     const settle = (end: () => void) => {
       if (settled) return;
       settled = true;
       clearTimeout(limit);
-      asked.signal?.removeEventListener("abort", cancel);
+      options.signal?.removeEventListener("abort", cancel);
       end();
     };
     const fail = (error: unknown) => {
       settle(() => reject(error));
       request.destroy();
     };
-    const cancel = () => fail(asked.signal?.reason);
-    const limit = setTimeout(() => fail(new LateError(`no answer within ${asked.timeoutMs} ms`)), asked.timeoutMs);
-    asked.signal?.addEventListener("abort", cancel);
+    const cancel = () => fail(options.signal?.reason);
+    const limit = setTimeout(() => fail(new LateError(`no answer within ${options.timeoutMs} ms`)), options.timeoutMs);
+    options.signal?.addEventListener("abort", cancel);
 
-    const request = send(asked, (response) => {
+    const request = send(options, (response) => {
       const status = response.statusCode ?? 0;
-      const onward = redirection(response, asked);
+      const onward = redirection(response, options);
       if (onward !== undefined) {
         response.resume();
         if (redirections >= mostRedirections) fail(new WireError(`more than ${mostRedirections} redirections`));
-        else settle(() => resolve(exchange({ ...asked, url: onward }, redirections + 1)));
+        else settle(() => resolve(exchange({ ...options, url: onward }, redirections + 1)));
         return;
       }
       const answered = { status, setCookies: response.headers["set-cookie"] ?? [] };
       response.on("data", (part: Uint8Array) => {
         if (settled) return;
         try {
-          if (!asked.onPart(part, status)) return;
+          if (!options.onPart(part, status)) return;
         } catch (error) {
           fail(error);
           return;
@@ -91,11 +91,11 @@ export function exchange(asked: Exchange, redirections = 0): Promise<Answered> {
     });
     request.once("error", (error: NodeJS.ErrnoException) => {
       // Only what changes nothing is asked again.
-      const idle = asked.method === "GET" && request.reusedSocket && error.code === "ECONNRESET";
-      if (idle && !settled) settle(() => resolve(exchange(asked, redirections)));
+      const idle = options.method === "GET" && request.reusedSocket && error.code === "ECONNRESET";
+      if (idle && !settled) settle(() => resolve(exchange(options, redirections)));
       else fail(new WireError(wireReason(error)));
     });
-    request.end(asked.body);
+    request.end(options.body);
   });
 }
 

@@ -12,9 +12,9 @@ export function inferenceModel(policy: TokenPolicy, prompt: unknown): InferenceM
   return {
     maxLength: policy.maxLength,
     vocabularySize: policy.vocabularySize,
-    sample: ({ context, maxTokens = policy.maxTokens, stopTokens, stopStrings, ...asked }) => {
+    sample: ({ context, maxTokens = policy.maxTokens, stopTokens, stopStrings, ...settings }) => {
       for (const name of ["temperature", "topP", "topK"] as const) {
-        const value = asked[name];
+        const value = settings[name];
         if (value !== undefined && value !== policy[name])
           throw new HttpError(422, `sampling_params.${name}`, value, { expected: `${policy[name]}, the run's own` });
       }

@@ -55,11 +55,11 @@ export const keyVariable = "RETROGRADE_SERVER_KEY";
 export async function serveCommand(flags: ServeFlags, screen: Screen): Promise<number> {
   const server = await start(flags, screen);
   let stop = () => {};
-  const asked = new Promise<void>((resolve) => {
+  const interrupted = new Promise<void>((resolve) => {
     stop = resolve;
   });
   const interrupt = listenForInterrupt(stop);
-  await asked;
+  await interrupted;
   await server.close();
   interrupt.release();
   return 0;

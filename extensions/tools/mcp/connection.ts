@@ -115,9 +115,9 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
     forget(client);
     await end(client);
   };
-  const asked = new WeakMap<Client, Promise<void>>();
+  const pings = new WeakMap<Client, Promise<void>>();
   const dropIfSilent = (client: Client): Promise<void> => {
-    const pending = asked.get(client);
+    const pending = pings.get(client);
     if (pending !== undefined) return pending;
     const answer = client
       .ping({ timeout: pingMs })
@@ -126,8 +126,8 @@ export function createConnection(name: string, server: McpServer, startMs: numbe
         if (!(error instanceof ProtocolError)) return drop(client);
       })
       .then(() => {})
-      .finally(() => asked.delete(client));
-    asked.set(client, answer);
+      .finally(() => pings.delete(client));
+    pings.set(client, answer);
     return answer;
   };
 

@@ -53,15 +53,15 @@ interface Call {
 const nonsense: readonly SdkErrorCode[] = [SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType];
 
 /** @throws Error with the text of a result that is an error, and of what goes wrong */
-async function call(asked: Call, connection: Connection): Promise<string> {
-  const result = await resultOf(asked, connection);
+async function call(request: Call, connection: Connection): Promise<string> {
+  const result = await resultOf(request, connection);
   const text = asText(result);
-  if (result.isError === true) throw new Error(text === "" ? `${asked.tool} failed, and gave no reason` : text);
+  if (result.isError === true) throw new Error(text === "" ? `${request.tool} failed, and gave no reason` : text);
   return text;
 }
 
-async function resultOf(asked: Call, connection: Connection, again = false) {
-  const { server, tool, args, timeoutMs, signal } = asked;
+async function resultOf(request: Call, connection: Connection, again = false) {
+  const { server, tool, args, timeoutMs, signal } = request;
   const client = await connection.client();
   try {
     // Not callTool(), which holds structured content against the tool's `outputSchema` until the server is started again: the model reads what was said.
@@ -80,7 +80,7 @@ async function resultOf(asked: Call, connection: Connection, again = false) {
     }
     await connection.drop(client);
     // A server that was restarted does not know the session, and has done nothing: the call is made in a new one.
-    if (error instanceof SdkHttpError && error.status === 404 && !again) return resultOf(asked, connection, true);
+    if (error instanceof SdkHttpError && error.status === 404 && !again) return resultOf(request, connection, true);
     throw new Error(`the MCP server ${server} ended during the call, or cannot be reached: ${connection.explain(error)}`);
   }
 }

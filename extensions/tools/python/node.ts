@@ -12,11 +12,11 @@ import { runtime } from "../../../src/core/runtime.ts";
 export const nodeProgram = once(() => findNode());
 
 /** Version managers put scripts on the PATH, and Bun a link to itself. So the program is asked where and what it is. */
-const asked = "process.versions.bun === undefined ? process.execPath : ''";
+const expression = "process.versions.bun === undefined ? process.execPath : ''";
 
 export async function findNode({ name, version } = runtime(), env: NodeJS.ProcessEnv = process.env): Promise<string> {
   if (name === "node") return process.execPath;
-  const { stdout, cause } = await promisify(execFile)("node", ["-p", asked], { env }).then(
+  const { stdout, cause } = await promisify(execFile)("node", ["-p", expression], { env }).then(
     ({ stdout }) => ({ stdout, cause: undefined }),
     (cause: unknown) => ({ stdout: "", cause }),
   );

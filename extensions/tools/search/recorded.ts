@@ -26,8 +26,8 @@ export function recordedSearch(records: Readonly<Record<string, string>>, { fall
     replayable: fallback === undefined || fallback.replayable === true,
     search: async (query, options) => {
       options.signal?.throwIfAborted();
-      const asked = query.replaceAll('"', "");
-      const text = byQuery.get(asked) ?? byQuery.get(`search query: ${asked}`);
+      const unquoted = query.replaceAll('"', "");
+      const text = byQuery.get(unquoted) ?? byQuery.get(`search query: ${unquoted}`);
       if (text === undefined) return fallback === undefined ? [] : fallback.search(query, options);
       return pagesOf(text).slice(0, options.count);
     },

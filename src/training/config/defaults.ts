@@ -29,8 +29,8 @@ export function defaultEnvironment(): { readonly name: string } | undefined {
 }
 
 /** Returns what the environment of a configuration chooses. */
-export function chosenByEnvironment(asked: unknown): unknown {
-  const { environment, algorithm } = isRecord(asked) ? asked : {};
+export function chosenByEnvironment(written: unknown): unknown {
+  const { environment, algorithm } = isRecord(written) ? written : {};
   if (!isRecord(environment) || !isRecord(algorithm)) return undefined;
   return settings.get(String(environment.name))?.(algorithm);
 }

@@ -81,12 +81,12 @@ export async function evaluationTasks(
 export function withOnlySplit(
   config: TrainingConfig,
   environment: Environment,
-  asked: readonly UserConfig[],
+  written: readonly UserConfig[],
 ): { readonly config: TrainingConfig; readonly warnings: readonly string[] } {
   const { tasks, split } = config.evaluation;
   const [only, ...others] = splitsOf(environment);
   if (only !== trainSplit || others.length > 0 || split === only || tasks === 0) return { config, warnings: [] };
-  if (asked.some(({ evaluation }) => evaluation?.split !== undefined)) return { config, warnings: [] };
+  if (written.some(({ evaluation }) => evaluation?.split !== undefined)) return { config, warnings: [] };
   const warning = `"${environment.name}" has training tasks alone: it is evaluated on the tasks that it is trained on, which says nothing of others. Write tasks: { train: […], test: […] }.`;
   return { config: { ...config, evaluation: { ...config.evaluation, split: only } }, warnings: [warning] };
 }
