@@ -50,7 +50,7 @@ const run = async (name: string, changes: UserConfig) => {
 };
 
 /** Turns of an episode in the letters' world. */
-const mostTurnUpdates = 2;
+const maxTurnUpdates = 2;
 
 /** Rewards differ from rollout to rollout in the letters' world only if "b" is said, which a random model of 512 tokens does rarely: lengths do. */
 const rewards: UserConfig["rewards"] = [
@@ -72,7 +72,7 @@ test.skipIf(!there).each(["seeupo-scaled", "grpo"] as const)(
     }
     for (const { requests, serverWaits, sharedTokens, trainedTokens } of readTimings(join(out, kind))) {
       expect(requests).toBeGreaterThan(8);
-      expect(serverWaits).toBeLessThanOrEqual(kind === "grpo" ? 2 : 3 * mostTurnUpdates - 1);
+      expect(serverWaits).toBeLessThanOrEqual(kind === "grpo" ? 2 : 3 * maxTurnUpdates - 1);
       expect(trainedTokens).toBeGreaterThan(Number(sharedTokens));
     }
   },

@@ -17,7 +17,7 @@ export interface ServedPolicy {
   /** Why requests were refused, in their order. */
   readonly refusals: readonly string[];
   /** The same of requests for what the endpoint does not have, such as embeddings. An agent may do without. */
-  readonly strays: readonly string[];
+  readonly unknownRoutes: readonly string[];
 }
 
 /** A policy as a model of the server, for one episode. */
@@ -27,11 +27,11 @@ export function servedPolicy(
   sampling: Ownership,
 ): ServedPolicy {
   const refusals: string[] = [];
-  const strays: string[] = [];
+  const unknownRoutes: string[] = [];
   const seen = { requests: 0, overridden: 0, tokenCounts: 0 };
   return {
     refusals,
-    strays,
+    unknownRoutes,
     counts: () => ({
       "agent.requests": seen.requests,
       "agent.refused": refusals.length,
@@ -62,7 +62,7 @@ export function servedPolicy(
         refused: (error) => {
           const { code } = error instanceof HttpError ? error : {};
           // Without threads its client asks again.
-          if (code !== noThreads) (code === unknownRoute ? strays : refusals).push(reasonOf(error));
+          if (code !== noThreads) (code === unknownRoute ? unknownRoutes : refusals).push(reasonOf(error));
         },
       },
       sample: () => {

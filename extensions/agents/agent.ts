@@ -9,7 +9,7 @@ import type { InferenceModel } from "../inference/model.ts";
 import { agentModelName, type RunningInference, serveInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
 
-/** An agent that somebody else wrote, and the tasks that it is given. */
+/** An agent by someone else, and the tasks that it is given. */
 export interface AgentDefinition<T extends TaskRequest> extends Pick<EnvironmentDefinition<T>, "name" | "tasks" | "close"> {
   /** Agents that run at the same time. Default no limit but `rollout.concurrency`. */
   readonly concurrency?: number;
@@ -115,7 +115,7 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
         messages = [...requested.messages, reply.message];
         return reply;
       };
-      const { model, counts, refusals, strays } = servedPolicy(policy, converse, sampling);
+      const { model, counts, refusals, unknownRoutes } = servedPolicy(policy, converse, sampling);
       byKey.set(key, model);
       // An agent that does not end is left behind: what it asks from then on is refused.
       policy.signal.addEventListener("abort", () => byKey.delete(key), { once: true });
@@ -127,13 +127,13 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
       };
       try {
         const score = scoreOf(await definition.run(request, reached));
-        const named = messages.length === 0 ? [...refusals, ...strays] : refusals;
+        const named = messages.length === 0 ? [...refusals, ...unknownRoutes] : refusals;
         const fault = named.length === 0 ? {} : { fault: refusedText(named) };
         const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
         return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...fault, without };
       } catch (error) {
         // Clients hide the reason behind a text of their own.
-        const named = [...refusals, ...strays];
+        const named = [...refusals, ...unknownRoutes];
         if (named.length > 0) throw new Error(refusedText(named), { cause: error });
         throw error;
       } finally {

@@ -26,7 +26,7 @@ export interface LivingEpisode {
 /** Texts shorter than this are in too many requests to say whose one is. */
 const shortestPrompt = 8;
 /** Keys of ended episodes that are remembered. */
-const mostEnded = 10_000;
+const maxEnded = 10_000;
 
 const ways =
   "Ways out: give the client the `apiKey` of the agent's second argument, wrap the job in `AsyncResource.bind(job)` before it is queued, make the queue " +
@@ -59,7 +59,7 @@ export class Episodes {
     this.#living.delete(key);
     this.#ended.add(key);
     const [oldest] = this.#ended;
-    if (this.#ended.size > mostEnded && oldest !== undefined) this.#ended.delete(oldest);
+    if (this.#ended.size > maxEnded && oldest !== undefined) this.#ended.delete(oldest);
     if (settled) return () => {};
     this.#left++;
     return () => void this.#left--;

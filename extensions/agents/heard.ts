@@ -245,7 +245,7 @@ function callOf(name: unknown, args: unknown): ToolCall {
   return { name: String(name), ...readArguments(typeof args === "string" ? args : JSON.stringify(args ?? {})) };
 }
 
-/** Text, and the text of parts; of what is none its type. */
+/** The text of a message or its parts; for other content its type. */
 function textIn(content: unknown): string {
   if (typeof content === "string") return content;
   return list(content)

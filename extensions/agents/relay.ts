@@ -37,7 +37,7 @@ interface Seen {
 /** Characters of an answer that are read for an error. */
 const shown = 2048;
 /** A longer request or answer is passed on, and not shown in the episode. */
-const mostHeard = 4 * 2 ** 20;
+const maxHeard = 4 * 2 ** 20;
 
 /** Opens a relay on this machine. @param server with its own key, which no agent sees */
 export async function openRelay(server: { readonly baseUrl: string; readonly apiKey: string }): Promise<Relay> {
@@ -130,7 +130,7 @@ function bounded(stream: IncomingMessage): () => string {
   const parts: Buffer[] = [];
   let length = 0;
   stream.on("data", (part: Buffer) => {
-    if (length < mostHeard) parts.push(part);
+    if (length < maxHeard) parts.push(part);
     length += part.length;
   });
   return () => Buffer.concat(parts).toString("utf8");

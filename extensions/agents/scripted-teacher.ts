@@ -34,7 +34,7 @@ export type ScriptedTeacher = (request: TeacherRequest) => unknown;
 /** A strong model behind any server of the chat-completions protocol, a scripted expert, or the path of a module whose default export is one. */
 export type AgentTeacher = (AgentEndpoint & { readonly name: string }) | ScriptedTeacher | string;
 
-/** A teacher that can be asked. */
+/** An opened teacher. */
 export interface AskedTeacher {
   /** Its name and address, or the digest of its code; without keys. Recordings of two teachers are not mixed. */
   readonly identity: string;
@@ -49,7 +49,7 @@ export interface AskedTeacher {
 /** The time in which a script answers. */
 const scriptTimeMs = 60_000;
 
-/** Loads a teacher that is a module. @throws ConfigError for what is none */
+/** Loads a teacher that is a module. @throws ConfigError if it is not one */
 export async function askedTeacher(teacher: AgentTeacher): Promise<AskedTeacher> {
   if (typeof teacher === "object") {
     const { name, baseUrl, apiKey } = teacher;

@@ -38,7 +38,7 @@ export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTas
 
 const taskSchema = z.looseObject({ prompt: z.string(), kind: z.string().optional() });
 
-/** Reads tasks from a file of JSON lines, each an object with a prompt. @throws ConfigError naming the line that is none */
+/** Reads tasks from a file of JSON lines, each an object with a prompt. @throws ConfigError naming the first malformed line */
 export function readTasks(file: string): TaskRequest[] {
   return textOf(file)
     .split("\n")

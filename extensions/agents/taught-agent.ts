@@ -88,7 +88,7 @@ export async function teach<T extends TaskRequest>(
 ): Promise<TaughtRun | undefined> {
   const { teacher, demonstrations = {}, agent, reward } = training;
   const settings = settingsOf(training);
-  // What cannot be trained is refused before a teacher is asked.
+  // What cannot be trained is refused before a teacher is called.
   const environment = trainedAgent(training);
   const { config: reinforcement } = await checkPlan({ ...settings, out: undefined, environment });
   const supervised = { ...settings, ...supervisedSettings(settings, demonstrations) };

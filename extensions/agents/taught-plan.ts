@@ -62,11 +62,11 @@ export interface TaughtPlan<T extends TaskRequest> {
 /** The fewest tasks of each part: with fewer, nothing that is learned or measured means anything. */
 const fewest = { train: 4, test: 2 };
 /** More demonstrations are seldom worth a strong model's money. */
-const mostDemonstrations = 100;
+const maxDemonstrations = 100;
 
 /**
  * Plans a training with a teacher. The same arguments give the same folders, so that a call that is repeated continues.
- * @throws ConfigError for too few tasks, a part of them that is measured and trained, a teacher that is none, and a folder of another plan
+ * @throws ConfigError for too few tasks, a part of them that is measured and trained, an invalid teacher, and a folder of another plan
  */
 export async function planTaught<T extends TaskRequest>(
   { agent, reward, tasks, teacher, demonstrations = {}, name = "agent" }: TaughtTraining<T> & { readonly teacher: AgentTeacher },
@@ -133,7 +133,7 @@ function partsOf<T extends TaskRequest>({ train, test }: SplitTasks<T>, wanted?:
   if (both !== undefined)
     throw new ConfigError("tasks", both.prompt, { expected: "a prompt that is trained or measured, and not both", hint });
   const most = train.length - fewest.train;
-  const count = wanted ?? Math.min(mostDemonstrations, Math.floor(train.length / 2));
+  const count = wanted ?? Math.min(maxDemonstrations, Math.floor(train.length / 2));
   if (!Number.isInteger(count) || count < fewest.train || count > most)
     throw new ConfigError("demonstrations.tasks", count, { expected: `a whole number from ${fewest.train} to ${most} here` });
   // By the prompts' digests, so that neither part is the head of a sorted file; equal prompts stay together.

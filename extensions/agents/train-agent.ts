@@ -112,7 +112,7 @@ export function agentOf(words: readonly string[]): string | AgentProgram {
   return more.length === 0 && /\.[cm]?[jt]sx?$/.test(first) ? first : { command: words };
 }
 
-/** Loads the reward of a command line. @throws ConfigError for a file that is none */
+/** Loads the reward of a command line. @throws ConfigError if the file has none */
 export async function rewardOf(file: unknown): Promise<AgentTraining["reward"]> {
   const reward = typeof file === "string" ? await loadModule(resolve(file)) : undefined;
   if (typeof reward === "function") return reward as AgentTraining["reward"];

@@ -132,7 +132,7 @@ export class WorldPool {
     else next.take(slot);
   }
 
-  /** A world that does not open is tried once more on a fresh server: a server that was left in a bad state refuses all of them. */
+  /** A world that does not open is retried on a fresh server: a server that was left in a bad state refuses all of them. */
   async #initialize(slot: Slot, task: string): Promise<void> {
     try {
       const client = await this.#ready(slot);

@@ -15,7 +15,7 @@ import type { Benchmark, BenchmarkName } from "./table.ts";
 import { benchmarks } from "./table.ts";
 
 /** ARPO's inference takes at most the first 500 questions of a file, in its order. */
-const mostQuestions = 500;
+const maxQuestions = 500;
 
 /** Where the questions are looked for if no folder is named. */
 export function defaultBenchmarkFolder(): string {
@@ -55,7 +55,7 @@ export async function readBenchmark(
 ): Promise<readonly Question[]> {
   const file = benchmarkFile(name, data, setting);
   if (!anyVersion) verifyQuestions(name, file);
-  return (await openQuestions(file, setting).read()).slice(0, mostQuestions);
+  return (await openQuestions(file, setting).read()).slice(0, maxQuestions);
 }
 
 export const benchmarkSettingsSchema = deepResearchSettingsSchema.omit({ data: true, protocol: true }).extend({
@@ -90,6 +90,6 @@ export function benchmarkEnvironment(name: BenchmarkName, userSettings: unknown)
   return {
     ...environment,
     name,
-    size: async (split) => Math.min(mostQuestions, await environment.size(split)),
+    size: async (split) => Math.min(maxQuestions, await environment.size(split)),
   };
 }

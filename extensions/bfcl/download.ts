@@ -12,7 +12,7 @@ export interface DataDownload {
 }
 
 /** No file is larger than a tenth of it. */
-const mostBytes = 20_000_000;
+const maxBytes = 20_000_000;
 
 /**
  * Downloads the files of BFCL's multi-turn categories and verifies them. Files that are there and right are kept; a file appears whole and
@@ -27,7 +27,7 @@ export async function downloadData({ folder, source = publicSource, onFile = () 
       continue;
     }
     const url = `${source.replace(/\/+$/, "")}/${name}`;
-    const bytes = await fetchFile(url, mostBytes);
+    const bytes = await fetchFile(url, maxBytes);
     verifyBytes(url, name, bytes);
     writeFileAtomic(path, bytes);
     onFile(name, "downloaded");

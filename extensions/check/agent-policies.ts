@@ -12,7 +12,7 @@ export interface LazyView extends View {
   readonly called: readonly string[];
 }
 
-/** A policy that understands nothing, for an agent that somebody else wrote. */
+/** A policy that understands nothing, for an agent by someone else. */
 export interface LazyPolicy {
   readonly name: string;
   /** True if it calls tools. */
@@ -37,7 +37,7 @@ export const silentPolicies: readonly LazyPolicy[] = [
 ];
 
 /** The most tools that are called alone, and calls of one attempt. */
-const [mostTools, mostCalls] = [12, 8];
+const [maxTools, maxCalls] = [12, 8];
 
 /** Policies that call tools with arguments from the prompt and the schemas. @param tools those that the agent showed */
 export function callingPolicies(tools: readonly string[]): LazyPolicy[] {
@@ -52,15 +52,15 @@ export function callingPolicies(tools: readonly string[]): LazyPolicy[] {
     ...{ name: "calls random tools with random arguments", calls: true },
     act: (view) => {
       const stream = randomStream(0, "random-agent-policy", lastOfUser(view), view.called.length);
-      if (view.tools.length === 0 || view.called.length >= mostCalls || stream.chance(0.3)) return words(closing);
+      if (view.tools.length === 0 || view.called.length >= maxCalls || stream.chance(0.3)) return words(closing);
       const call = guessedCall(stream.pick(view.tools), view.conversation, stream);
       return { ...words(""), toolCalls: [call] };
     },
   };
   if (tools.length === 0) return [];
   return [
-    ...tools.slice(0, mostTools).map((name) => inOrder(`calls ${name}, says "${closing}"`, [name])),
-    ...(tools.length > 1 ? [inOrder("calls every tool once", tools.slice(0, mostTools))] : []),
+    ...tools.slice(0, maxTools).map((name) => inOrder(`calls ${name}, says "${closing}"`, [name])),
+    ...(tools.length > 1 ? [inOrder("calls every tool once", tools.slice(0, maxTools))] : []),
     random,
   ];
 }
@@ -71,7 +71,7 @@ const calls = (tool: Tool, { conversation }: View): AssistantMessage => ({
 });
 
 /** The most constant answers, and fields, that are tried; characters of the answer that has all. */
-const [mostConstants, mostFields, mostCharacters] = [6, 6, 4000];
+const [maxConstants, maxFields, maxCharacters] = [6, 6, 4000];
 
 /** Fields of tasks beside their prompts that could be answers, with their texts, in the order of the file. */
 export function answerFields(tasks: readonly TaskRequest[]): Map<string, string[]> {
@@ -82,7 +82,7 @@ export function answerFields(tasks: readonly TaskRequest[]): Map<string, string[
         continue;
       fields.set(name, [...(fields.get(name) ?? []), String(value)]);
     }
-  return new Map([...fields].slice(0, mostFields));
+  return new Map([...fields].slice(0, maxFields));
 }
 
 /** The least share of tasks with a value, for a constant answer of it. */
@@ -97,11 +97,11 @@ export function constantPolicies(tasks: readonly TaskRequest[]): LazyPolicy[] {
     .filter(([, times]) => times > 1 && times >= leastConstant * tasks.length)
     .sort((a, b) => b[1] - a[1]);
   const constant = common
-    .slice(0, mostConstants)
+    .slice(0, maxConstants)
     .map(([value]) => say(`says ${JSON.stringify(value.slice(0, 40))}`, () => value));
   const lists = [...fields].flatMap(([name, values]) => {
     const all = [...new Set(values)].join(", ");
-    return new Set(values).size < 2 || all.length > mostCharacters ? [] : [say(`lists every ${name} of the file`, () => all)];
+    return new Set(values).size < 2 || all.length > maxCharacters ? [] : [say(`lists every ${name} of the file`, () => all)];
   });
   return [...constant, ...lists];
 }

@@ -16,7 +16,7 @@ const slowestBytesPerSecond = 100_000;
  * @param folder as `retrograde-rl export` writes it
  * @param name `owner/name`
  * @returns the repository's page
- * @throws ConfigError for a folder, a name or a token that is none; ModelError if the Hub cannot be reached or refuses
+ * @throws ConfigError for an invalid folder, name or token; ModelError if the Hub cannot be reached or refuses
  */
 export async function pushFolder(
   folder: string,

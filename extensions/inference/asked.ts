@@ -72,7 +72,7 @@ export interface WireState {
   readonly created: number;
   /** The query of the request's address. */
   readonly query: URLSearchParams;
-  /** The text of ids, and their number, of the model that was asked for. */
+  /** The text of ids, and their number, of the requested model. */
   decode(tokens: readonly TokenId[]): string;
   /** Conversations by the ids of answers, and items by theirs, of the client that asks. */
   readonly kept: Map<string, unknown>;
@@ -188,7 +188,7 @@ export function requestDoor<Shape extends z.ZodRawShape>(
   return { schema: z.looseObject(shape), others };
 }
 
-/** Where an answer's text met one of the stop strings that it asked for; undefined if it ended otherwise. */
+/** Where an answer's text matched one of its stop strings; undefined if it ended otherwise. */
 export function stopStringOf(reply: ConversationReply, stops: readonly string[], { decode }: WireState): string | undefined {
   if (stops.length === 0 || reply.finish === "length") return undefined;
   const text = decode(reply.sampled.action);

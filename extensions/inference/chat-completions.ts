@@ -206,7 +206,7 @@ function endOf(reply: ConversationReply, body: ChatBody, state: WireState, from 
   };
 }
 
-/** Log-probs and ids of tokens, where they were asked for. */
+/** Log-probs and ids of tokens, if requested. */
 function tokensOf(drawn: readonly DrawnToken[], { logprobs, return_token_ids }: ChatBody, state: WireState): object {
   return {
     logprobs: logprobs ? { content: tokenLogprobs(drawn, state), refusal: null } : null,

@@ -281,7 +281,7 @@ function endOf({ finish }: ConversationReply): object {
   return { finishReason: finish === "length" ? "MAX_TOKENS" : "STOP" };
 }
 
-/** Log-probs of tokens, where they were asked for. */
+/** Log-probs of tokens, if requested. */
 function tokensOf(drawn: readonly DrawnToken[], { responseLogprobs }: Config, { decode }: WireState): object {
   if (!responseLogprobs) return {};
   const entry = (tokenId: number, logProbability: number) => ({ token: decode([tokenId]), tokenId, logProbability });

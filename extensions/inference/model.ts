@@ -8,7 +8,7 @@ export interface InferenceModel {
   readonly maxLength: number;
   readonly vocabularySize: number;
   /** The largest body of a request that could fit into its context. Without it bodies have the server's limit alone. */
-  readonly mostBytes?: number;
+  readonly maxBytes?: number;
   /** Answers in messages. Without it the model takes token ids alone. */
   readonly chat?: ChatModel;
   /** @throws HttpError for a request that cannot be honoured */
@@ -28,7 +28,7 @@ export interface ChatModel {
 export interface ConverseOptions {
   readonly sampling: Sampling;
   readonly continuesLast?: boolean;
-  /** The index of the answer, where several are asked for. */
+  /** The index of the answer, if several are requested. */
   readonly index: number;
   /** Aborted when the client is gone. */
   readonly signal: AbortSignal;

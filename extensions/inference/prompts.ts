@@ -46,7 +46,7 @@ const longestQueue = 64;
  */
 export class Prompts {
   readonly #chat: Chat;
-  readonly #mostCharacters: number;
+  readonly #maxCharacters: number;
   /** The model's folder. Without one everything is made in this thread: for clients that are known. */
   readonly #folder: string | undefined;
   readonly #queue: Waiting[] = [];
@@ -56,7 +56,7 @@ export class Prompts {
   constructor(chat: Chat, maxLength: number, folder?: string) {
     this.#chat = chat;
     this.#folder = folder;
-    this.#mostCharacters = mostCharacters(chat, maxLength);
+    this.#maxCharacters = maxCharacters(chat, maxLength);
   }
 
   /** @throws HttpError for what cannot fit, or takes too long; ModelError if the template refuses the messages */
@@ -70,9 +70,9 @@ export class Prompts {
     const characters =
       messages.reduce((sum, { content }) => sum + content.length, continued.length) +
       (this.#chat.toolsIn === "none" ? 0 : JSON.stringify(shown).length);
-    if (characters > this.#mostCharacters)
+    if (characters > this.#maxCharacters)
       throw new HttpError(400, "messages", `${characters} characters`, {
-        expected: `at most ${this.#mostCharacters}, the most that its context can hold`,
+        expected: `at most ${this.#maxCharacters}, the most that its context can hold`,
         code: "context_length_exceeded",
       });
     const size = characters + shortest.message * messages.length;
@@ -139,13 +139,13 @@ export class Prompts {
 }
 
 /** Characters that a context can hold. */
-function mostCharacters({ tokenizer }: Chat, maxLength: number): number {
+function maxCharacters({ tokenizer }: Chat, maxLength: number): number {
   let longest = 1;
   for (const token of tokenizer.vocabulary.tokens.values()) longest = Math.max(longest, token.length);
   return maxLength * longest;
 }
 
 /** Bytes of the largest request whose conversation a context can hold. */
-export function mostBytes(chat: Chat, maxLength: number): number {
-  return bytes.character * mostCharacters(chat, maxLength) + bytes.message * maxLength + bytes.schemas;
+export function maxBytes(chat: Chat, maxLength: number): number {
+  return bytes.character * maxCharacters(chat, maxLength) + bytes.message * maxLength + bytes.schemas;
 }

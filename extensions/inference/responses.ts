@@ -178,13 +178,13 @@ function earlier({ previous_response_id: id }: ResponsesBody, { kept }: WireStat
 }
 
 /** Conversations and items that are kept for a client. */
-const mostKept = 4096;
+const maxKept = 4096;
 
 function keep({ kept, id }: WireState, messages: readonly Message[], items: readonly OutputItem[]): void {
   kept.set(`resp_${id}`, messages);
   for (const item of items) kept.set(item.id, item);
   for (const old of kept.keys()) {
-    if (kept.size <= mostKept) break;
+    if (kept.size <= maxKept) break;
     kept.delete(old);
   }
 }

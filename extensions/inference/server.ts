@@ -144,7 +144,7 @@ function replies(chat: ChatModel, parsed: ParsedRequest, signal: AbortSignal, de
 async function bodyOf(request: HttpRequest, { models, byKey }: InferenceOptions): Promise<Buffer> {
   const bytes = await request.body();
   const most = Math.max(
-    ...[...models.values(), ...(byKey?.values() ?? [])].map((model) => model.mostBytes ?? Number.POSITIVE_INFINITY),
+    ...[...models.values(), ...(byKey?.values() ?? [])].map((model) => model.maxBytes ?? Number.POSITIVE_INFINITY),
   );
   if (bytes.length <= most) return bytes;
   throw new HttpError(400, "messages", `${bytes.length} bytes`, {

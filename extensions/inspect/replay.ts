@@ -34,7 +34,7 @@ export interface Replay {
 }
 
 /**
- * Plays a recorded episode once more: the environment starts from the same task and seed, the recorded actions are executed, and every context
+ * Plays a recorded episode again: the environment starts from the same task and seed, the recorded actions are executed, and every context
  * that the environment's answers lead to is compared with the recorded one, id for id.
  * @param steps of the run, which say where its tasks were
  * @throws RunError if the run's configuration does not lead to the episode's task

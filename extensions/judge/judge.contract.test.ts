@@ -26,8 +26,8 @@ interface Setup {
 
 function judge({ baseUrl, folder = newFolder(), limits = {}, settings = {} }: Setup) {
   const config = { kind: "judge", model: "wise", baseUrl, retries: 0, apiKeyEnv: "JUDGE_KEY", ...settings };
-  const surroundings = { code: [], limits, timeoutMs: 60_000, folder, env: { JUDGE_KEY: key } };
-  return createRewards(parseSettings(rewardsSchema, [config]), surroundings);
+  const context = { code: [], limits, timeoutMs: 60_000, folder, env: { JUDGE_KEY: key } };
+  return createRewards(parseSettings(rewardsSchema, [config]), context);
 }
 
 const says = (...answers: readonly string[]) => answers.map((answer) => episode({ says: answer }));

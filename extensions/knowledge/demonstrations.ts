@@ -4,7 +4,7 @@ import { parseSettings } from "../../src/core/settings.ts";
 import type { Score } from "../../src/environments/environment.ts";
 import { chanceOf, drawSlips, type SlipChance } from "../../src/environments/habits.ts";
 import type { OneMessageProtocol } from "../../src/environments/protocol.ts";
-import { closed, type Ending, type Habit, type Mind, type QueryStyle, queryStyles, type Step } from "./expert.ts";
+import { closed, type Ending, type Habit, type ExpertChoices, type QueryStyle, queryStyles, type Step } from "./expert.ts";
 import type { KindName } from "./kinds.ts";
 import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
 import { startOf } from "./start.ts";
@@ -42,7 +42,7 @@ export function demonstrate(
 ): Demonstration {
   const isCareful = careful?.kinds.includes(task.kind) ?? false;
   const { slips, slipped } = drawSlips<Habit>(random, (habit) => chanceOf(careful && isCareful ? careful.slip : slip, habit));
-  const mind: Mind = { slips, queryStyle: () => drawStyle(random, queries) };
+  const choices: ExpertChoices = { slips, queryStyle: () => drawStyle(random, queries) };
   const { protocol, tools, ...episode } = startOf({ ...settings, calculator: "expressions" })(task);
   const messages = [...episode.messages];
   const stumbles: number[] = [];
@@ -53,7 +53,7 @@ export function demonstrate(
     messages.push({ role: "tool", name: call.name, content });
     return content;
   };
-  const plan = closed(task.solve({ corpus: task.corpus, mind }));
+  const plan = closed(task.solve({ corpus: task.corpus, choices }));
   let step = plan.next();
   while (!step.done) {
     const { thought, call } = step.value;

@@ -22,7 +22,7 @@ export const queryStyles = ["full", "short", "name"] as const;
 export type QueryStyle = (typeof queryStyles)[number];
 
 /** The choices that are made on the way. Styles can all lead to the answer, habits cannot. */
-export interface Mind {
+export interface ExpertChoices {
   /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
   queryStyle(): QueryStyle;
@@ -64,20 +64,20 @@ export function* closed(plan: Plan): Plan {
 
 export interface Scene {
   readonly corpus: Corpus;
-  readonly mind: Mind;
+  readonly choices: ExpertChoices;
 }
 
 /** Looks up what a relation gives. @param thought what was found before, or what is to be found first */
-export function* lookUp({ corpus, mind }: Scene, relation: Relation, subject: Entity, thought: string): Plan<Value> {
-  const style = mind.queryStyle();
+export function* lookUp({ corpus, choices }: Scene, relation: Relation, subject: Entity, thought: string): Plan<Value> {
+  const style = choices.queryStyle();
   let facts = yield* search(corpus, queryOf(relation, subject, style), thought);
   const says = (fact: Fact) => fact.relation === relation && fact.subject === subject && !fact.former;
   const isWanted = (fact: Fact) => says(fact) && isTrusted(fact);
   let wanted = facts.find(isWanted);
   let said = facts.find(says);
   if (wanted === undefined) {
-    if (said !== undefined && mind.slips("source")) return said.value;
-    if (facts[0] !== undefined && mind.slips("settle")) close(nameOf(facts[0].value));
+    if (said !== undefined && choices.slips("source")) return said.value;
+    if (facts[0] !== undefined && choices.slips("settle")) close(nameOf(facts[0].value));
     if (style !== "full") {
       facts = yield* search(corpus, queryOf(relation, subject, "full"), notThere);
       wanted = facts.find(isWanted);
@@ -87,8 +87,8 @@ export function* lookUp({ corpus, mind }: Scene, relation: Relation, subject: En
     if (wanted === undefined) return close(facts[0] === undefined ? notThere : nameOf(facts[0].value));
   }
   const [first] = facts;
-  if (first !== said && first?.relation === relation && mind.slips("first")) return first.value;
-  return said !== undefined && said !== wanted && mind.slips("source") ? said.value : wanted.value;
+  if (first !== said && first?.relation === relation && choices.slips("first")) return first.value;
+  return said !== undefined && said !== wanted && choices.slips("source") ? said.value : wanted.value;
 }
 
 const notThere = "not there";
@@ -119,11 +119,11 @@ export function* follow(
   let thought = before ?? chain[0] ?? "";
   for (const [hop, relation] of chain.entries()) {
     if (typeof value === "number") close(thought);
-    if (hop > 0 && scene.mind.slips("early")) close(thought);
+    if (hop > 0 && scene.choices.slips("early")) close(thought);
     value = yield* lookUp(scene, relation, value, thought);
     thought = nameOf(value);
   }
-  if (!last && scene.mind.slips("early")) close(thought);
+  if (!last && scene.choices.slips("early")) close(thought);
   return value;
 }
 
@@ -138,6 +138,6 @@ export function answer(found: Value | string): Ending {
 }
 
 /** Answers with a number that is there, at times, instead of calculating. */
-export function guess({ mind }: Scene, number: string): void {
-  if (mind.slips("guess")) close(number);
+export function guess({ choices }: Scene, number: string): void {
+  if (choices.slips("guess")) close(number);
 }

@@ -177,7 +177,7 @@ function drawMore(world: World, random: Random, hops: number): Draft | undefined
       const a = nameOf(yield* follow(scene, more.relations, more.root));
       const b = nameOf(yield* follow(scene, less.relations, less.root, { thought: a, last: true }));
       guess(scene, b);
-      return answer(yield* calculate(scene.mind.slips("swap") ? `${b} - ${a}` : `${a} - ${b}`, b));
+      return answer(yield* calculate(scene.choices.slips("swap") ? `${b} - ${a}` : `${a} - ${b}`, b));
     },
   };
 }
@@ -270,7 +270,7 @@ function drawStory({ entities }: World, random: Random, stories: readonly Story[
       guess(scene, words.get("a") ?? "");
       let half = "";
       for (const [i, step] of steps.entries()) {
-        if (i > 0 && scene.mind.slips("half")) break;
+        if (i > 0 && scene.choices.slips("half")) break;
         half = yield* calculate(fill(step, half), i === 0 ? "calculate" : half);
       }
       return answer(half);

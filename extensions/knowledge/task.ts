@@ -14,7 +14,7 @@ export interface KnowledgeTask extends Task {
   readonly corpus: Corpus;
   /** The facts that the answer needs, in the order in which they are looked up. */
   readonly needs: readonly Fact[];
-  /** How somebody of this mind goes about it. */
+  /** How an expert with these choices solves it. */
   solve(scene: Scene): Plan;
 }
 

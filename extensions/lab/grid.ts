@@ -193,8 +193,8 @@ export function runGrid(
 }
 
 /** Elementary operations that a run may take: about an hour on one core. */
-const mostOperations = 3e11;
-const mostTrajectories = 4096;
+const maxOperations = 3e11;
+const maxTrajectories = 4096;
 
 /** @throws ConfigError if the actions are no power of the tokens, or the sizes would take too long */
 export function checkSizes(settings: LabSettings, cells: readonly Cell[]): void {
@@ -206,15 +206,15 @@ export function checkSizes(settings: LabSettings, cells: readonly Cell[]): void 
       hint: "An action is a word of --tokens tokens, so there are vocabulary^tokens of them.",
     });
   const largest = Math.max(...sizesOf(settings).map((size) => size.contexts * leavesOf(size)));
-  if (largest > mostTrajectories)
+  if (largest > maxTrajectories)
     throw new ConfigError("the number of trajectories of a problem, contexts · actions^turns · answers^(turns − 1),", largest, {
-      expected: `at most ${mostTrajectories}`,
+      expected: `at most ${maxTrajectories}`,
       hint: "Every trajectory is enumerated at every update. Choose fewer --turns, --actions or --contexts.",
     });
   const operations = estimatedOperations(settings, cells);
-  if (operations > mostOperations)
+  if (operations > maxOperations)
     throw new ConfigError("the estimated number of operations", Number(operations.toPrecision(2)), {
-      expected: `at most ${mostOperations}, about an hour on one core`,
+      expected: `at most ${maxOperations}, about an hour on one core`,
       hint: "Choose fewer --problems, --updates, --turns or --actions, or one cell with --cell.",
     });
 }

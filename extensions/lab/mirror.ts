@@ -19,7 +19,7 @@ export function withinRegion(simplex: ClippedSimplex, delta: number): Float64Arr
   const values = scaled(simplex);
   const at = (eta: number) => tilted(simplex.old, values, eta);
   let [low, high] = [0, 1];
-  while (high < mostTilt && divergence(at(high), simplex.old) < delta) high *= 2;
+  while (high < maxTilt && divergence(at(high), simplex.old) < delta) high *= 2;
   for (let i = 0; i < bisections; i++) {
     const middle = (low + high) / 2;
     if (divergence(at(middle), simplex.old) < delta) low = middle;
@@ -28,7 +28,7 @@ export function withinRegion(simplex: ClippedSimplex, delta: number): Float64Arr
   return at(low);
 }
 
-const [mostTilt, bisections] = [512, 40];
+const [maxTilt, bisections] = [512, 40];
 
 function scaled({ gain, loss, old }: ClippedSimplex): Float64Array {
   const values = Float64Array.from({ length: old.length }, (_, a) => (old[a] > 0 ? (gain[a] + loss[a]) / old[a] : 0));

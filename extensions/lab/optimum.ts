@@ -20,7 +20,7 @@ export function optimum(problem: Problem, sees: Sees): number {
   return sees === "index" || turns === 1 ? Math.max(...means) : bestSharedDistribution(means, layout.actions, turns);
 }
 
-const mostChoices = 5_000;
+const maxChoices = 5_000;
 const tableStarts = 64;
 
 /** The best choice of one action for each table, where every table belongs to one turn. */
@@ -48,7 +48,7 @@ function bestTables(problem: Problem, layout: Layout): number {
     for (const own of sums.values()) sum += Math.max(...own);
     return sum;
   };
-  if (actions ** early.length <= mostChoices) {
+  if (actions ** early.length <= maxChoices) {
     const values = Array.from({ length: actions ** early.length }, (_, code) => {
       const chosen = new Int32Array(nodes);
       for (const [i, node] of early.entries()) chosen[node] = Math.floor(code / actions ** i) % actions;

@@ -57,7 +57,7 @@ export async function createLocalEngine(options: LocalEngineOptions): Promise<Lo
 }
 
 /** Bytes of parameters and moments up to which a restore point copies them. */
-const mostRemembered = 512 * 2 ** 20;
+const maxRemembered = 512 * 2 ** 20;
 
 /**
  * Trains and samples a transformer, or an adapter on one, with ONNX Runtime. All parameters and optimiser moments are float32.
@@ -235,7 +235,7 @@ export class LocalEngine implements Engine {
   async restorePoint(): Promise<RestorePoint> {
     const learners = [this.#learner, ...(this.#critic === undefined ? [] : [this.#critic.learner])];
     const arrays = learners.flatMap(({ parameters }) => [...parameters.values()]);
-    const overSteps = 3 * arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) <= mostRemembered;
+    const overSteps = 3 * arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) <= maxRemembered;
     const back = await this.#order.run(() => learners.map((learner) => (overSteps ? learner.remember() : () => {})));
     const restore = async () => {
       await this.#order.breakOff();

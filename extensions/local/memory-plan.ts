@@ -21,7 +21,7 @@ const usualPasses = { passBytes: usualPassBytes, restBytes: usualRestBytes };
 /** Sessions of passes stay open, whatever they held. */
 const kept = Number.POSITIVE_INFINITY;
 /** A session cannot have more than 2 GiB of constants. */
-const mostConstants = 1.75 * gib;
+const maxConstants = 1.75 * gib;
 
 /**
  * Plans what the engine holds. Where memory is short, passes are smaller and the sampler's weights inputs; where there is plenty, there is a worker
@@ -49,7 +49,7 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available }: B
     return to.bytes <= spare * available ? to : from;
   };
   let plan = usual;
-  if (weights < mostConstants) plan = better(plan, { weightsAsInputs: false });
+  if (weights < maxConstants) plan = better(plan, { weightsAsInputs: false });
   const whole = [usualPassBytes, 4 * gib, 8 * gib, 16 * gib].find((size) => passesWhole(config, { ...use, passBytes: size }));
   if (use.training && whole !== undefined) plan = better(plan, { passBytes: whole });
   return use.training ? better(plan, { restBytes: kept }) : plan;

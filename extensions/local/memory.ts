@@ -20,7 +20,7 @@ import {
 } from "./training/pass-sizes.ts";
 import { restBytes } from "./training/passes.ts";
 
-/** The use of a model, as far as memory depends on it. */
+/** The properties of a run that its memory depends on. */
 export interface MemoryUse {
   /** Sampling alone, or training too. */
   readonly training: boolean;
@@ -69,10 +69,10 @@ const threadBytes = 60e6;
  */
 const samplerCopies = { held: 2.6, made: 1.7, adapter: 1 };
 /** The C library keeps some of a closed session's weights, as many as four copies of a small model. */
-const [leftCopies, mostLeft] = [4, 80e6];
-const leftBehind = (weights: number) => Math.min(leftCopies * weights, mostLeft);
+const [leftCopies, maxLeft] = [4, 80e6];
+const leftBehind = (weights: number) => Math.min(leftCopies * weights, maxLeft);
 /** Slots for actions that are sampled side by side, as in engine.ts. */
-const mostSlots = 128;
+const maxSlots = 128;
 /** [rows, vocabulary] matrices of a sampling step: logits, over the temperature, probabilities, their logarithms, products, results. */
 const logitCopies = 7;
 /** A pass over a whole graph: the gradient as ONNX Runtime gives it, before it is added up. */
@@ -87,7 +87,7 @@ const tiedCopies = 3;
 export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[] {
   const weights = weightBytes(config, use);
   const length = Math.min(use.length, config.maxPositionEmbeddings);
-  const rows = Math.min(use.concurrency, mostSlots);
+  const rows = Math.min(use.concurrency, maxSlots);
   const cache = cacheBytesOfToken(config) * rows * capacityFor(length);
   const inMemory = [
     { name: "Node and ONNX Runtime", bytes: processBytes },

@@ -2,7 +2,7 @@ import type { Random } from "../../src/core/random.ts";
 import { close, type Plan } from "../../src/environments/plan.ts";
 import { type Archive, cabinetOf, cabinets, favouriteCabinet, places, sides } from "./archive.ts";
 import { drawPerson } from "./draw.ts";
-import { type Mind, toPerson } from "./expert.ts";
+import { type ExpertState, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";
 import type { Kind } from "./kind.ts";
 import { type FileType, fileTypes } from "./rules.ts";
@@ -16,8 +16,8 @@ function drawPapers(random: Random, { shelves }: Archive, type: FileType): reado
 }
 
 /** The place of a paper, by halves: each look leaves the half in which it must be. */
-function* locate(mind: Mind, number: number): Plan<number> {
-  const walks = mind.slips("walk");
+function* locate(state: ExpertState, number: number): Plan<number> {
+  const walks = state.slips("walk");
   let [below, above] = [0, places + 1];
   while (above - below > 1) {
     const place = walks ? below + 1 : Math.floor((below + above) / 2);
@@ -56,18 +56,18 @@ export const fetchPapers: Kind = {
     return {
       words: { person: said, type, one, other },
       meant,
-      *solve(mind) {
-        return yield* toPerson(mind, said, {
+      *solve(state) {
+        return yield* toPerson(state, said, {
           redirects: false,
           note: "papers",
           claim,
-          *run(mind, contact, words) {
-            const cabinet = mind.chooses("cabinet", cabinetOf[type], favouriteCabinet, cabinets);
+          *run(state, contact, words) {
+            const cabinet = state.chooses("cabinet", cabinetOf[type], favouriteCabinet, cabinets);
             const open = { name: "open_cabinet", arguments: { cabinet } };
-            if ((yield open) === refusals.busy && !mind.slips("busy")) yield open;
+            if ((yield open) === refusals.busy && !state.slips("busy")) yield open;
             for (const number of [one, other]) {
-              if (number === other && mind.slips("half")) break;
-              const place = yield* locate(mind, number);
+              if (number === other && state.slips("half")) break;
+              const place = yield* locate(state, number);
               yield { name: "bring", arguments: { place, contact } };
             }
             return words;

@@ -51,7 +51,7 @@ export function behavioursOf(scenario: OfficeSettings["scenario"]): readonly Beh
 }
 
 /** The actions of an assistant about one request. */
-export interface Deeds {
+export interface RequestRecord {
   readonly request: Request;
   /** The state when the request came. */
   readonly world: World;
@@ -66,7 +66,7 @@ export interface Deeds {
  * Counts how often each behaviour was called for, judged by what the assistant had seen, and how often it was done.
  * @param byNote true if the next request is understood by the note alone
  */
-export function countBehaviours(requests: readonly Deeds[], byNote = false): Partial<Record<Behaviour, BehaviourCount>> {
+export function countBehaviours(requests: readonly RequestRecord[], byNote = false): Partial<Record<Behaviour, BehaviourCount>> {
   const counts: Partial<Record<Behaviour, BehaviourCount>> = {};
   const notes = requests.flatMap(({ request, note }, i): [Behaviour, boolean][] => {
     const isNeeded = byNote && note !== undefined && requests[i + 1]?.request.followsUp === true;
@@ -79,7 +79,7 @@ export function countBehaviours(requests: readonly Deeds[], byNote = false): Par
   return counts;
 }
 
-function occasions({ request, world, calls, asked, closing }: Deeds): [Behaviour, boolean][] {
+function occasions({ request, world, calls, asked, closing }: RequestRecord): [Behaviour, boolean][] {
   const all: [Behaviour, boolean][] = [];
   const of = (tool: string) => calls.filter((call) => call.tool === tool);
   const refused = isRefusal(closing);

@@ -29,11 +29,11 @@ export const book: Kind = {
     return {
       words: { title },
       topic: event === undefined ? {} : { event: title },
-      *solve(mind) {
+      *solve(state) {
         const claim = (rate: string) => `${title} has a ${rate} room.`;
-        const { id, status } = yield* findEvent(mind, title, claim(careless.rate));
-        const rate = mind.chooses("room", status === "settled" ? "fixed" : "flex", careless.rate, ["flex", "fixed"]);
-        return yield* act(mind, "book_room", { id, rate }, claim(rate));
+        const { id, status } = yield* findEvent(state, title, claim(careless.rate));
+        const rate = state.chooses("room", status === "settled" ? "fixed" : "flex", careless.rate, ["flex", "fixed"]);
+        return yield* act(state, "book_room", { id, rate }, claim(rate));
       },
     };
   },
@@ -68,9 +68,9 @@ export const move: Kind = {
     return {
       words: { title, time },
       topic: event === undefined ? {} : { event: title },
-      *solve(mind) {
-        const { id, day } = yield* findEvent(mind, title, isAt(title, careless.day, time));
-        return yield* act(mind, "move_event", { id, time }, isAt(title, day, time));
+      *solve(state) {
+        const { id, day } = yield* findEvent(state, title, isAt(title, careless.day, time));
+        return yield* act(state, "move_event", { id, time }, isAt(title, day, time));
       },
     };
   },
@@ -100,10 +100,10 @@ export const makeIt: Kind = {
     return {
       words: { time },
       topic: { event: title },
-      *solve(mind) {
+      *solve(state) {
         const claim = isAt(title, careless.day, time);
-        const { id, day } = mind.event?.title === title ? mind.event : yield* findEvent(mind, title, claim);
-        return yield* act(mind, "move_event", { id, time }, isAt(title, day, time));
+        const { id, day } = state.event?.title === title ? state.event : yield* findEvent(state, title, claim);
+        return yield* act(state, "move_event", { id, time }, isAt(title, day, time));
       },
     };
   },
@@ -126,8 +126,8 @@ export const when: Kind = {
     const title = drawEvent(scene);
     return {
       words: { title },
-      *solve(mind) {
-        const { day, time } = yield* findEvent(mind, title, isAt(title, careless.day, careless.time));
+      *solve(state) {
+        const { day, time } = yield* findEvent(state, title, isAt(title, careless.day, careless.time));
         return isAt(title, day, time);
       },
     };
@@ -153,10 +153,10 @@ export const cancel: Kind = {
     const title = drawEvent(scene);
     return {
       words: { title },
-      *solve(mind) {
+      *solve(state) {
         const claim = (day: string) => `${title} on ${day} is off.`;
-        const { id, day } = yield* findEvent(mind, title, claim(careless.day));
-        return yield* act(mind, "cancel_event", { id }, claim(day));
+        const { id, day } = yield* findEvent(state, title, claim(careless.day));
+        return yield* act(state, "cancel_event", { id }, claim(day));
       },
     };
   },

@@ -8,7 +8,7 @@ import type { Score } from "../../src/environments/environment.ts";
 import { chanceOf, drawSlips, type SlipChance } from "../../src/environments/habits.ts";
 import type { Step } from "../../src/environments/plan.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
-import type { Habit, Mind } from "./expert.ts";
+import type { Habit, ExpertState } from "./expert.ts";
 import { emptyNote, lost } from "./handover.ts";
 import type { KindName } from "./kinds.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
@@ -52,7 +52,7 @@ export function demonstrate(
   const { slips, slipped } = drawSlips<Habit>(random, (habit) =>
     chanceOf(careful?.kinds.includes(kind) ? careful.slip : slip, habit),
   );
-  const mind: Mind = {
+  const state: ExpertState = {
     slips,
     overdoes: (habit) => overdone.includes(habit),
     chooses(habit, right, liked, all) {
@@ -74,7 +74,7 @@ export function demonstrate(
       say(lost, episode, messages);
       break;
     }
-    const plan = request.solve(mind);
+    const plan = request.solve(state);
     let step = plan.next();
     while (!step.done) {
       if (typeof step.value !== "string" && random.chance(stumble)) {

@@ -1,7 +1,7 @@
 import type { AssistantMessage } from "../../src/core/messages.ts";
 import { present } from "../../src/core/present.ts";
 import type { Episode, Reply, Score } from "../../src/environments/environment.ts";
-import { countBehaviours, type Deeds } from "./behaviours.ts";
+import { countBehaviours, type RequestRecord } from "./behaviours.ts";
 import { changesBetween, sameLines } from "./changes.ts";
 import { saysTheSame } from "./closing.ts";
 import { askForNote, cutNote } from "./handover.ts";
@@ -26,7 +26,7 @@ interface State {
 /** Whether asking was right: only of two people that the assistant has seen. */
 type Question = "fitting" | "needless";
 
-interface ClosedRequest extends Deeds {
+interface ClosedRequest extends RequestRecord {
   readonly question?: Question;
   /** The note that was left behind it. */
   readonly note?: string;

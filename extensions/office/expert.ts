@@ -29,7 +29,7 @@ export const habits = [
 export type Habit = (typeof habits)[number];
 
 /** The memory that the expert carries from step to step of a conversation. */
-export interface Mind {
+export interface ExpertState {
   /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
   /** True if the expert does what the habit leaves out here too, where nothing calls for it. */
@@ -63,12 +63,12 @@ export function listed(result: string): unknown {
 }
 
 /** Closes because nothing has this name. @param claim what is said instead by somebody careless */
-function notFound(mind: Mind, name: string, claim: string): never {
-  return close(mind.slips("unknown") ? claim : `Sorry, I cannot find ${name}.`);
+function notFound(state: ExpertState, name: string, claim: string): never {
+  return close(state.slips("unknown") ? claim : `Sorry, I cannot find ${name}.`);
 }
 
 /** An action that can be done to a person, and then to another one. */
-export interface Deed {
+export interface PersonAction {
   /** True for a message, which goes to the deputy of somebody who is away. */
   readonly redirects: boolean;
   /** The action in a note for the next shift. */
@@ -76,49 +76,49 @@ export interface Deed {
   /** Returns the words that are said when it is done. */
   claim(name: string): string;
   /** Does it. @param claim the words to close with */
-  run(mind: Mind, id: Id, claim: string): Plan;
+  run(state: ExpertState, id: Id, claim: string): Plan;
 }
 
 /** Looks a person up and does something to them. */
-export function* toPerson(mind: Mind, said: string, deed: Deed): Plan {
-  const person = yield* lookUp(mind, said, deed);
-  return yield* deed.run(mind, person.id, deed.claim(person.name));
+export function* toPerson(state: ExpertState, said: string, action: PersonAction): Plan {
+  const person = yield* lookUp(state, said, action);
+  return yield* action.run(state, person.id, action.claim(person.name));
 }
 
 /** Looks a person up; asks where the name fits several, and looks the answer up; goes to the deputy of somebody who is away. */
-export function* lookUp(mind: Mind, said: string, { redirects, claim }: Omit<Deed, "run" | "note">): Plan<Found> {
-  mind.contact = undefined;
+export function* lookUp(state: ExpertState, said: string, { redirects, claim }: Omit<PersonAction, "run" | "note">): Plan<Found> {
+  state.contact = undefined;
   const found = yield* find("find_contact", { name: said });
   let [person] = found;
-  if (person === undefined) return notFound(mind, said, claim(said));
-  if (found.length > 1 ? !mind.slips("first") : mind.overdoes("first"))
+  if (person === undefined) return notFound(state, said, claim(said));
+  if (found.length > 1 ? !state.slips("first") : state.overdoes("first"))
     [person = person] = yield* find("find_contact", { name: yield `Which ${said}?` });
-  if (person.deputy !== undefined && (redirects ? !mind.slips("deputy") : mind.overdoes("deputy")))
+  if (person.deputy !== undefined && (redirects ? !state.slips("deputy") : state.overdoes("deputy")))
     [person = person] = yield* find("find_contact", { name: person.deputy });
-  mind.contact = person;
+  state.contact = person;
   return person;
 }
 
 /** Looks an event up. */
-export function* findEvent(mind: Mind, title: string, claim: string): Plan<FoundEvent> {
-  mind.event = undefined;
+export function* findEvent(state: ExpertState, title: string, claim: string): Plan<FoundEvent> {
+  state.event = undefined;
   const [event] = z.array(eventSchema).parse(listed(yield { name: "find_event", arguments: { title } }));
-  if (event === undefined) notFound(mind, title, claim);
-  mind.event = { ...event, title };
-  return mind.event;
+  if (event === undefined) notFound(state, title, claim);
+  state.event = { ...event, title };
+  return state.event;
 }
 
-export function* findFile(mind: Mind, name: string, claim: string): Plan<Found> {
+export function* findFile(state: ExpertState, name: string, claim: string): Plan<Found> {
   const [file] = yield* find("find_file", { name });
-  return file ?? notFound(mind, name, claim);
+  return file ?? notFound(state, name, claim);
 }
 
 /** Does something, again if the tool is busy, and closes with the claim, or says that it cannot be done. */
-export function* act(mind: Mind, tool: string, args: ToolCall["arguments"], claim: string): Plan {
+export function* act(state: ExpertState, tool: string, args: ToolCall["arguments"], claim: string): Plan {
   const step: ToolCall = { name: tool, arguments: args };
   let result = yield step;
-  if (result === refusals.busy && mind.overdoes("closed")) return `Sorry, ${tool} is closed.`;
-  if (result === refusals.busy && !mind.slips("busy")) result = yield step;
-  if (result === refusals.closed && !mind.slips("closed")) return `Sorry, ${tool} is closed.`;
-  return result === refusals.fixedRoom && !mind.slips("closed") ? "Sorry, the room is fixed." : claim;
+  if (result === refusals.busy && state.overdoes("closed")) return `Sorry, ${tool} is closed.`;
+  if (result === refusals.busy && !state.slips("busy")) result = yield step;
+  if (result === refusals.closed && !state.slips("closed")) return `Sorry, ${tool} is closed.`;
+  return result === refusals.fixedRoom && !state.slips("closed") ? "Sorry, the room is fixed." : claim;
 }

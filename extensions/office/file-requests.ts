@@ -25,10 +25,10 @@ export const fileAway: Kind = {
     const name = drawFile(scene);
     return {
       words: { name },
-      *solve(mind) {
-        const file = yield* findFile(mind, name, `${name} is in ${favourites.folder}.`);
-        const folder = mind.chooses("folder", folderOf[typeOf(file.type)], favourites.folder, folders);
-        return yield* act(mind, "move_file", { id: file.id, folder }, `${name} is in ${folder}.`);
+      *solve(state) {
+        const file = yield* findFile(state, name, `${name} is in ${favourites.folder}.`);
+        const folder = state.chooses("folder", folderOf[typeOf(file.type)], favourites.folder, folders);
+        return yield* act(state, "move_file", { id: file.id, folder }, `${name} is in ${folder}.`);
       },
     };
   },
@@ -57,11 +57,11 @@ export const deleteFile: Kind = {
     const name = drawFile(scene);
     return {
       words: { name },
-      *solve(mind) {
+      *solve(state) {
         const claim = (type: string) => `The ${type} ${name} is gone.`;
-        const file = yield* findFile(mind, name, claim(careless.type));
-        if (file.locked ? !mind.slips("locked") : mind.overdoes("locked")) return `Sorry, ${name} is locked.`;
-        return yield* act(mind, "delete_file", { id: file.id }, claim(file.type));
+        const file = yield* findFile(state, name, claim(careless.type));
+        if (file.locked ? !state.slips("locked") : state.overdoes("locked")) return `Sorry, ${name} is locked.`;
+        return yield* act(state, "delete_file", { id: file.id }, claim(file.type));
       },
     };
   },
@@ -90,19 +90,19 @@ export const share: Kind = {
     return {
       words: { name, person: said },
       meant,
-      *solve(mind) {
+      *solve(state) {
         const claim = (person: string) => `Shared ${name} with ${person}.`;
-        const { id, note } = yield* findFile(mind, name, claim(said));
-        if (note !== undefined && mind.overdoes("note")) return `Sorry, ${name} is private.`;
-        if (note !== undefined && !mind.slips("note")) {
+        const { id, note } = yield* findFile(state, name, claim(said));
+        if (note !== undefined && state.overdoes("note")) return `Sorry, ${name} is private.`;
+        if (note !== undefined && !state.slips("note")) {
           const text = yield { name: "read_note", arguments: { id: note } };
           if (text === "private") return `Sorry, ${name} is private.`;
         }
-        return yield* toPerson(mind, said, {
+        return yield* toPerson(state, said, {
           redirects: false,
           note: `share ${name}`,
           claim,
-          run: (mind, contact, words) => act(mind, "share_file", { id, contact }, words),
+          run: (state, contact, words) => act(state, "share_file", { id, contact }, words),
         });
       },
     };

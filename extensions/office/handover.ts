@@ -13,8 +13,8 @@ export const emptyNote = "All done.";
 export const lost = "Sorry, I do not know what is meant.";
 
 /** Returns the note of the expert: what a later request may build on. */
-export function noteOf({ deed, event }: Topic): string {
-  if (deed !== undefined) return `Last: ${deed.note}.`;
+export function noteOf({ action, event }: Topic): string {
+  if (action !== undefined) return `Last: ${action.note}.`;
   return event === undefined ? emptyNote : `Last: event ${event}.`;
 }
 

@@ -1,6 +1,6 @@
 import type { Random } from "../../src/core/random.ts";
 import type { Plan } from "../../src/environments/plan.ts";
-import type { Deed, Mind } from "./expert.ts";
+import type { PersonAction, ExpertState } from "./expert.ts";
 import type { Phrasings } from "./grammar.ts";
 import type { Words } from "./vocabulary.ts";
 import type { World } from "./world.ts";
@@ -8,7 +8,7 @@ import type { World } from "./world.ts";
 /** The things that a request leaves to be talked about, for follow-ups such as "the same for Bob". */
 export interface Topic {
   /** The action that was done to a person. */
-  readonly deed?: Deed;
+  readonly action?: PersonAction;
   /** Full name of that person. */
   readonly person?: string;
   /** Title of an event that may still move. */
@@ -32,7 +32,7 @@ export interface Draft {
   /** The full name of the person meant, where a first name fits several: the user's answer to "Which Ana?". */
   readonly meant?: string;
   readonly topic?: Topic;
-  solve(mind: Mind): Plan;
+  solve(state: ExpertState): Plan;
 }
 
 /** One kind of request. */

@@ -1,40 +1,40 @@
 import { z } from "zod";
 import { close } from "../../src/environments/plan.ts";
 import { careless, drawEvent, drawPerson } from "./draw.ts";
-import { act, type Deed, findEvent, listed, lookUp, toPerson } from "./expert.ts";
+import { act, type PersonAction, findEvent, listed, lookUp, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";
 import type { Draft, Kind, Scene } from "./kind.ts";
 import { courierOf, couriers, favourites } from "./rules.ts";
 import { type Day, days } from "./vocabulary.ts";
 
-function onePerson(scene: Scene, words: Draft["words"], deed: Deed): Draft {
+function onePerson(scene: Scene, words: Draft["words"], action: PersonAction): Draft {
   const { said, name, meant } = drawPerson(scene);
-  return { words: { person: said, ...words }, meant, topic: { deed, person: name }, solve: (mind) => toPerson(mind, said, deed) };
+  return { words: { person: said, ...words }, meant, topic: { action, person: name }, solve: (state) => toPerson(state, said, action) };
 }
 
-const paying = (amount: number): Deed => ({
+const paying = (amount: number): PersonAction => ({
   redirects: false,
   note: `pay ${amount}`,
   claim: (name) => `Paid ${name} ${amount}.`,
-  run: (mind, id, claim) => act(mind, "pay", { id, amount }, claim),
+  run: (state, id, claim) => act(state, "pay", { id, amount }, claim),
 });
 
-const telling = (text: string): Deed => ({
+const telling = (text: string): PersonAction => ({
   redirects: true,
   note: `message ${text}`,
   claim: (name) => `Told ${name}.`,
-  run: (mind, id, claim) => act(mind, "send_message", { id, text }, claim),
+  run: (state, id, claim) => act(state, "send_message", { id, text }, claim),
 });
 
 /** Asks for the day, and sends with the courier that drives on it. */
-const sending: Deed = {
+const sending: PersonAction = {
   redirects: false,
   note: "parcel",
   claim: (name) => `Sent ${name} a parcel.`,
-  *run(mind, id, claim) {
+  *run(state, id, claim) {
     const today = dayOf(yield { name: "today", arguments: {} });
-    const courier = mind.chooses("courier", courierOf[today], favourites.courier, couriers);
-    return yield* act(mind, "send_parcel", { id, courier }, claim);
+    const courier = state.chooses("courier", courierOf[today], favourites.courier, couriers);
+    return yield* act(state, "send_parcel", { id, courier }, claim);
   },
 };
 
@@ -58,7 +58,7 @@ export const pay: Kind = {
   }),
   weight: 1.4,
   tool: "pay",
-  leaves: "deed",
+  leaves: "action",
   draw: (scene) => {
     const amount = 11 + scene.random.integer(89);
     return onePerson(scene, { amount }, paying(amount));
@@ -81,7 +81,7 @@ export const message: Kind = {
   }),
   weight: 5,
   tool: "send_message",
-  leaves: "deed",
+  leaves: "action",
   draw: (scene) => {
     const text = scene.random.pick(scene.words.greetings);
     return onePerson(scene, { text }, telling(text));
@@ -103,7 +103,7 @@ export const parcel: Kind = {
   }),
   weight: 4,
   tool: "send_parcel",
-  leaves: "deed",
+  leaves: "action",
   draw: (scene) => onePerson(scene, {}, sending),
 };
 
@@ -121,19 +121,19 @@ export const same: Kind = {
     challenge: ["and the same for {person}", "do it for {person} too", "and {person}, the same"],
   }),
   weight: 3,
-  needs: "deed",
-  leaves: "deed",
+  needs: "action",
+  leaves: "action",
   draw(scene) {
-    const { deed } = scene.topic;
-    if (deed === undefined) return undefined;
-    const draft = onePerson(scene, {}, deed);
+    const { action } = scene.topic;
+    if (action === undefined) return undefined;
+    const draft = onePerson(scene, {}, action);
     if (draft.topic?.person === scene.topic.person) return undefined;
     return {
       ...draft,
-      *solve(mind) {
-        const { contact } = mind;
-        if (contact === undefined || !mind.slips("same")) return yield* draft.solve(mind);
-        return yield* deed.run(mind, contact.id, deed.claim(contact.name));
+      *solve(state) {
+        const { contact } = state;
+        if (contact === undefined || !state.slips("same")) return yield* draft.solve(state);
+        return yield* action.run(state, contact.id, action.claim(contact.name));
       },
     };
   },
@@ -161,9 +161,9 @@ export const tellWhen: Kind = {
     return {
       words: { title, person: said },
       meant,
-      *solve(mind) {
-        const { time } = yield* findEvent(mind, title, `Told ${said}.`);
-        return yield* toPerson(mind, said, telling(time));
+      *solve(state) {
+        const { time } = yield* findEvent(state, title, `Told ${said}.`);
+        return yield* toPerson(state, said, telling(time));
       },
     };
   },
@@ -188,8 +188,8 @@ export const desk: Kind = {
     return {
       words: { person: said },
       meant,
-      *solve(mind) {
-        const person = yield* lookUp(mind, said, { redirects: false, claim: (name) => `${name} sits at ${careless.desk}.` });
+      *solve(state) {
+        const person = yield* lookUp(state, said, { redirects: false, claim: (name) => `${name} sits at ${careless.desk}.` });
         const { desk } = deskSchema.parse(listed(yield { name: "get_contact", arguments: { id: person.id } }));
         return `${person.name} sits at ${desk}.`;
       },

@@ -5,7 +5,7 @@ import { closed, type Plan } from "../../src/environments/plan.ts";
 import { drawArchive } from "./archive.ts";
 import { changesBetween } from "./changes.ts";
 import { isRefusal } from "./closing.ts";
-import type { Mind } from "./expert.ts";
+import type { ExpertState } from "./expert.ts";
 import { fill, type Phrasings } from "./grammar.ts";
 import { noteOf } from "./handover.ts";
 import type { Draft, Kind, Topic } from "./kind.ts";
@@ -39,8 +39,8 @@ export interface Request {
   readonly note: string;
   /** The words that the expert says at the end. */
   readonly closing: string;
-  /** How an assistant of this mind goes about it. */
-  solve(mind: Mind): Plan;
+  /** How an expert in this state solves it. */
+  solve(state: ExpertState): Plan;
 }
 
 /** The shifts from training to the challenge split, each of which also has a split of its own, with it alone. */
@@ -129,7 +129,7 @@ function weighted(kinds: readonly KindName[], random: Random): KindName {
 const spareLooks = 1;
 
 /** The expert without bad habits. */
-const perfectMind = (): Mind => ({ slips: () => false, overdoes: () => false, chooses: (_, right) => right });
+const perfectExpert = (): ExpertState => ({ slips: () => false, overdoes: () => false, chooses: (_, right) => right });
 
 /** A task with requests of these kinds, in this order, and the expert's turns; undefined where one of them does not fit what was drawn before it. */
 function tryTask(
@@ -156,7 +156,7 @@ function tryTask(
   };
   let turns = 0;
   const toolByName = new Map(toolsOn(plan, onCall).map((tool) => [tool.name, tool]));
-  const mind = perfectMind();
+  const state = perfectExpert();
   const requests: Request[] = [];
   let topic: Topic = {};
   for (const name of names) {
@@ -166,8 +166,8 @@ function tryTask(
     if (drawn === undefined) return undefined;
     const { draft, text } = drawn;
     const buildsOn = isFollowUp(name) && shifts[settings.scenario] === undefined;
-    const solve = (mind: Mind) => closed(buildsOn ? draft.solve(mind) : afresh(draft, mind));
-    const steps = solve(mind);
+    const solve = (state: ExpertState) => closed(buildsOn ? draft.solve(state) : afresh(draft, state));
+    const steps = solve(state);
     let step = steps.next();
     for (; !step.done; turns++) {
       const { value } = step;
@@ -219,10 +219,10 @@ function drawText(
 }
 
 /** A request that builds on nothing leaves no earlier person or event to be talked about. */
-function* afresh(draft: Draft, mind: Mind): Plan {
-  mind.contact = undefined;
-  mind.event = undefined;
-  return yield* draft.solve(mind);
+function* afresh(draft: Draft, state: ExpertState): Plan {
+  state.contact = undefined;
+  state.event = undefined;
+  return yield* draft.solve(state);
 }
 
 const neverAborted = new AbortController().signal;

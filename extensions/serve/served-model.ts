@@ -53,7 +53,7 @@ export async function serveModel(name: string, folder: string, threads: number):
     maxLength: config.maxPositionEmbeddings,
     endTokens: tokenizer.stopTokens,
     modules: { attention, mlp: parts.filter((part) => mlpParts.has(part)) },
-    mostRank: Math.max(...linearModules(config).map(({ inputs, outputs }) => Math.min(inputs, outputs))),
+    maxRank: Math.max(...linearModules(config).map(({ inputs, outputs }) => Math.min(inputs, outputs))),
     bytes: (trained) => {
       const lora = trained === "full" ? undefined : trained;
       const use = { training: true, length: assumedLength, concurrency: assumedConcurrency, lora };

@@ -43,7 +43,7 @@ function literal(value: unknown): string {
 
 /**
  * Python call text as an action: the first list of calls of a message is called, and a message without one is an answer.
- * Text that begins as a list of calls and is none is an error for the model.
+ * Text that starts like a list of calls but is not one is an error for the model.
  * @example
  * pythonCalls().read("[add(a=2, b=3)]", []).calls[0]; // name "add", arguments { a: 2, b: 3 }
  */

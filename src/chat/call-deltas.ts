@@ -35,7 +35,7 @@ export class CallDeltas {
   #at = 0;
   #depth = 0;
   #inString = false;
-  /** A comma that is none if a bracket closes behind it, and white space. */
+  /** A comma, dropped if a closing bracket follows, and white space. */
   #held = "";
 
   constructor(syntax: CallSyntax | undefined) {
@@ -65,7 +65,7 @@ export class CallDeltas {
     }
   }
 
-  /** The calls of whose beginning somebody heard. One that cannot be read has its text alone. */
+  /** Calls whose start was streamed. An unreadable one has only its text. */
   calls(): ToolCall[] {
     return this.#calls.map(({ name, text }) => ({ name, ...readArguments(text) }));
   }
@@ -99,7 +99,7 @@ export class CallDeltas {
   }
 }
 
-/** The arguments of a call's JSON text. Of a text that is no object there are none, and the text is kept. */
+/** The arguments of a call's JSON text. A text that is not an object has no arguments and is kept as text. */
 export function readArguments(text: string): Pick<ToolCall, "arguments" | "argumentsText"> {
   const json = parseJson(text.trim() === "" ? "{}" : text);
   const value = "value" in json ? json.value : undefined;

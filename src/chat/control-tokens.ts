@@ -42,14 +42,14 @@ function quoting(tokens: readonly string[]): (text: string) => string {
   if (tokens.length === 0) return withoutMarks;
   // Tokens may overlap: each place at which one begins is marked.
   const begin = new RegExp(`(?=${tokens.map(escaped).join("|")}).`, "gsu");
-  const beginnings = new Set(
+  const prefixes = new Set(
     tokens.flatMap((token) => Array.from({ length: token.length - 1 }, (_, i) => token.slice(0, i + 1))),
   );
   const longest = Math.max(...tokens.map(({ length }) => length));
   /** Returns whether what follows in the template might complete a token that the text begins. */
   const endsOpen = (text: string) =>
     Array.from({ length: Math.min(longest, text.length) }, (_, i) => text.slice(text.length - i - 1)).some((end) =>
-      beginnings.has(end),
+      prefixes.has(end),
     );
   return (text) => {
     const quoted = withoutMarks(text).replace(begin, (first) => first + mark);

@@ -50,6 +50,6 @@ export interface SampledIds {
   readonly context: Tokens;
   readonly action: readonly TokenId[];
   readonly logprobs: readonly number[];
-  /** For each token the candidates that were asked for, most likely first. */
+  /** For each token the requested candidates, most likely first. */
   readonly top?: readonly { readonly tokens: readonly TokenId[]; readonly logprobs: readonly number[] }[];
 }

@@ -40,7 +40,7 @@ interface Frame {
 }
 
 /** Longest run of white space between the parts of a JSON value. Without a limit a model may write nothing else. */
-const mostWhiteSpace = 2;
+const maxWhiteSpace = 2;
 /** Grammars that are kept for the next request of the same form. */
 const kept = 64;
 
@@ -142,10 +142,10 @@ export class Grammars {
     const compiler = await this.#compiler;
     try {
       if ("schema" in form)
-        return await compiler.compileJSONSchema(JSON.stringify(form.schema), true, undefined, undefined, true, mostWhiteSpace);
+        return await compiler.compileJSONSchema(JSON.stringify(form.schema), true, undefined, undefined, true, maxWhiteSpace);
       return await compiler.compileStructuralTag({ type: "structural_tag", format: form });
     } catch (cause) {
-      // The library ends itself where it meets an error.
+      // The library aborts on an error.
       this.#compiler = undefined;
       this.#compiled.clear();
       (await import("./xgrammar.ts")).renewXgrammar();

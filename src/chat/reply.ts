@@ -16,7 +16,7 @@ export interface ReplyPlan {
   readonly stopTokens: readonly TokenId[];
   readonly stopStrings: readonly string[];
   readonly mask?: GrammarMask;
-  /** Whether an action has the form that was asked for, where the engine cannot sample under a mask that holds all of it. */
+  /** Whether an action has the requested form, where the engine cannot sample under a mask that holds all of it. */
   readonly fits?: (action: SampledTokens) => boolean;
   readonly onToken?: (drawn: DrawnToken) => void;
   /** Reads an action as the message that the program gets, and gives the rest of its deltas. */
@@ -74,7 +74,7 @@ export async function planReply(
     stopStrings: [...(tools.length === 0 ? [] : (chat.stopStrings ?? [])), ...own],
     ...(mask === undefined ? {} : { mask }),
     ...(isHeld && (request.form === undefined || deltas !== undefined) ? {} : { fits }),
-    // An action that may be drawn once more is not shown before it is whole.
+    // An action that may be redrawn is not shown before it is whole.
     ...(deltas === undefined || !isHeld ? {} : { onToken: (drawn) => deltas.push(drawn) }),
     read: (action) => {
       const read = readReply(chat, action, request);
@@ -88,10 +88,10 @@ export async function planReply(
 }
 
 /** Draws for one answer, where its form is not sampled under a mask. */
-const mostDraws = 8;
+const maxDraws = 8;
 
 /**
- * Samples a reply. An action that misses its form is drawn once more: from the distribution of actions that have it.
+ * Samples a reply. An action that misses its form is redrawn: from the distribution of actions that have it.
  * @param sample draws an action; the attempt, from 0, is part of its seed
  * @throws ModelError if no draw has the form
  */
@@ -100,7 +100,7 @@ export async function drawReply<A extends SampledTokens>(
   temperature: number,
   sample: (attempt: number) => Promise<A>,
 ): Promise<A> {
-  const draws = fits === undefined || temperature === 0 ? 1 : mostDraws;
+  const draws = fits === undefined || temperature === 0 ? 1 : maxDraws;
   for (let attempt = 0; attempt < draws; attempt++) {
     if (attempt > 0) mask?.restart();
     const action = await sample(attempt);

@@ -7,7 +7,7 @@ const longestList = 100_000;
 /** The runtime itself ends where a text eight times as long is searched and replaced. */
 const longestText = 2 ** 24;
 /** Characters, and eight for each item of a list, of what one rendering creates. Texts that are joined share their parts, and do not count. */
-const mostCreated = 2 ** 29;
+const maxCreated = 2 ** 29;
 
 /** Characters of the rendering that runs. Others in the process may use the interpreter, too: theirs do not count. */
 let created: number | undefined;
@@ -33,7 +33,7 @@ export function withinMemory<T>(work: () => T): T {
 export function countCreated(size: number): void {
   if (created === undefined) return;
   created += size;
-  if (created > mostCreated) throw new Error(`it makes more than ${mostCreated} characters`);
+  if (created > maxCreated) throw new Error(`it makes more than ${maxCreated} characters`);
 }
 
 interface Statement {

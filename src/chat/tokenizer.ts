@@ -49,7 +49,7 @@ const templateSchema = z.union([
 /** The template for conversations with tools and that for others, as one. Undefined if there is neither. */
 export function chooseTemplate(plain: string | undefined, withTools: string | undefined): string | undefined {
   if (plain === undefined || withTools === undefined) return plain ?? withTools;
-  // A line break behind a block belongs to the block, and the one at a template's end is none of its text.
+  // A line break after a block belongs to the block; one at a template's end is dropped.
   const [first, second] = [withTools, plain].map((template) => template.replace(/\n$/, ""));
   return `{% if tools %}\n${first}{% else %}\n${second}{% endif %}`;
 }
@@ -76,24 +76,24 @@ const configSchema = z.looseObject({
   chat_template: templateSchema.nullish(),
 });
 /** The largest vocabularies have 262,144 tokens. An id far beyond is damage, and a table up to it would take memory and minutes. */
-const mostTokens = 2 ** 19;
-const tokenId = z.int().min(0).lt(mostTokens);
+const maxTokens = 2 ** 19;
+const tokenId = z.int().min(0).lt(maxTokens);
 /** One check instead of a schema of every entry, which would collect half a million issues. */
 const vocabulary = z
   .custom<Record<string, number>>((value) => typeof value === "object" && value !== null && !Array.isArray(value))
   .superRefine((vocab, { addIssue }) => {
     const entries = Object.entries(vocab);
     const wrong = entries.find(([, id]) => !tokenId.safeParse(id).success);
-    if (entries.length > mostTokens) addIssue(`${entries.length} tokens, more than ${mostTokens}`);
+    if (entries.length > maxTokens) addIssue(`${entries.length} tokens, more than ${maxTokens}`);
     else if (wrong !== undefined)
-      addIssue({ code: "custom", path: [wrong[0]], message: `expected an id from 0 to ${mostTokens - 1}` });
+      addIssue({ code: "custom", path: [wrong[0]], message: `expected an id from 0 to ${maxTokens - 1}` });
   });
 const tokenizerSchema = z.looseObject({
   model: z.looseObject({
-    vocab: z.union([vocabulary, z.array(z.unknown()).max(mostTokens)]),
+    vocab: z.union([vocabulary, z.array(z.unknown()).max(maxTokens)]),
     merges: z
       .array(z.unknown())
-      .max(2 * mostTokens)
+      .max(2 * maxTokens)
       .optional(),
   }),
   added_tokens: z.array(addedTokenSchema.extend({ id: tokenId })).default([]),

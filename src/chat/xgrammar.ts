@@ -18,7 +18,7 @@ export function xgrammar(): XGrammar {
   return loaded;
 }
 
-/** Has the library loaded once more. After an error of its own its memory is in no known state. */
+/** Reloads the library: after an internal error its memory is undefined. */
 export function renewXgrammar(): void {
   loaded = undefined;
 }

@@ -107,10 +107,10 @@ export function requireHonoured(command: Command): void {
     .map((option) => option.attributeName())
     .filter((name) => command.getOptionValueSource(name) === "cli");
   const mode = modes[pathOf(command)]?.find((each) => each.with.every((name) => given.includes(name)));
-  const stray = given.find((name) => mode !== undefined && !honoured(mode, name));
-  if (mode === undefined || stray === undefined) return;
+  const ignored = given.find((name) => mode !== undefined && !honoured(mode, name));
+  if (mode === undefined || ignored === undefined) return;
   const beside = mode.with.map((name) => written(command, name));
-  throw new ConfigError(written(command, stray), command.getOptionValue(stray), {
+  throw new ConfigError(written(command, ignored), command.getOptionValue(ignored), {
     expected: beside.length === 0 ? "another option that needs it" : `not to be given with ${beside.join(" and ")}`,
     hint: "It would be ignored, so nothing was started. Leave it out.",
   });

@@ -69,7 +69,7 @@ function neverRewarded({ after }: RunState["summary"], metrics: RunState["metric
   return metrics.length > 0 && !earned && (after === null || after === undefined || after.mean === 0);
 }
 
-/** Reinforcement has nothing to make likelier: no algorithm finds a signal where there is none. */
+/** There is nothing to reinforce, so no algorithm finds a signal. */
 function withoutSignal({ environment, config: { model } }: RunState["plan"], flags: TrainFlags): Next {
   const command = commandPrefix();
   const { agent } = flags;
@@ -130,7 +130,7 @@ function otherAlgorithm({ algorithm }: RunPlan["config"], flags: TrainFlags): Ne
   return [[trainingCommand(words.join(" "), flags), "the same with another algorithm"]];
 }
 
-/** An agent is measured with both models, and nobody can talk to it. */
+/** An agent is measured with both models; `chat` cannot talk to it. */
 function useOfModel(run: string, before: string, flags: TrainFlags): Next {
   if (flags.agent === undefined)
     return [[`${commandPrefix()} chat --model ${run}${configFlag(flags)}`, "talk to the trained model"]];

@@ -34,7 +34,7 @@ function specIn(folder: string): string | undefined {
     const { name, dependencies, devDependencies } = manifestSchema.parse(JSON.parse(readFileSync(path, "utf8")));
     return name === packageName ? "file:." : (dependencies?.[packageName] ?? devDependencies?.[packageName]);
   } catch {
-    return undefined; // somebody else's file: what it says is of no use here, and its faults are no reason to write nothing
+    return undefined; // someone else's file: its content and its faults do not matter here
   }
 }
 

@@ -30,9 +30,9 @@ const flagNames = {
 export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge | undefined {
   const { judgeEndpoint: baseUrl, judgeModel: model, judgeKeyEnv, judgeConcurrency } = flags;
   if (baseUrl === undefined) {
-    const [stray] = Object.entries(flagNames).filter(([key]) => flags[key as keyof typeof flagNames] !== undefined);
-    if (stray === undefined) return undefined;
-    throw new ConfigError("--judge-endpoint", undefined, { expected: `the address of the server that ${stray[1]} belongs to` });
+    const [unused] = Object.entries(flagNames).filter(([key]) => flags[key as keyof typeof flagNames] !== undefined);
+    if (unused === undefined) return undefined;
+    throw new ConfigError("--judge-endpoint", undefined, { expected: `the address of the server that ${unused[1]} belongs to` });
   }
   if (!/^https?:\/\//.test(baseUrl)) throw new ConfigError("--judge-endpoint", baseUrl, { expected: "an http or https URL" });
   if (model === undefined) throw new ConfigError("--judge-model", undefined, { expected: `the name of a model at ${baseUrl}` });

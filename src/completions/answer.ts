@@ -72,7 +72,7 @@ const reported = z.object({
 /** An error in the body. OpenRouter has that of the server behind it in the choice. */
 const errorSchema = reported.or(z.object({ choices: z.tuple([reported], z.unknown()) }).transform(({ choices }) => choices[0]));
 
-/** The ends of an answer that is none: of OpenRouter, vLLM and SGLang, DeepSeek. */
+/** Finish reasons of failed answers, from OpenRouter, vLLM, SGLang and DeepSeek. */
 const unfinished = ["error", "abort", "insufficient_system_resource"];
 /** "length", as Mistral and Cohere say it. */
 const lengths = ["length", "model_length", "max_tokens", "MAX_TOKENS"];

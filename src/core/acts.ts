@@ -33,7 +33,7 @@ export const acts = {
   reads: mark("reads"),
   /** The setting names a folder that is written. */
   writes: mark("writes"),
-  /** The setting is an address that is asked. @param variable is sent there, if its setting is left out */
+  /** The setting is an address that is contacted. @param variable is sent there, if its setting is left out */
   address: <Schema extends z.ZodType<string>>(schema: Schema, variable?: (address: string) => string | undefined): Schema =>
     marked(schema, (what) => {
       const sent = variable?.(what);

@@ -55,7 +55,7 @@ function withReject(): { promise: Promise<never>; reject: (reason: unknown) => v
   return { promise, reject };
 }
 
-/** A limit of the time in which somebody else is waited for. It stands still while they wait for us. */
+/** A time limit on another party. It pauses while that party waits for us. */
 export interface IdleLimit {
   /** Aborted with a DeadlineError when the time is over. */
   readonly signal: AbortSignal;

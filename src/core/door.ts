@@ -4,7 +4,7 @@ import { didYouMean } from "./settings.ts";
 
 /**
  * A place where something that others wrote comes in: a row of data, a request, a configuration, options of a function. It is closed: a field that it
- * neither uses nor knows to be harmless is refused by name, since a field that is dropped may change what is asked, learned, called or scored.
+ * neither uses nor may ignore is refused by name, since a dropped field may change what is prompted, learned, called or scored.
  */
 export interface DoorSheet {
   readonly name: string;
@@ -77,7 +77,7 @@ export function nearestIssue(issues: readonly z.core.$ZodIssue[]): Pick<z.core.$
   return reached.reduce((a, b) => (rank(b) > rank(a) ? b : a), reached[0] ?? { message: "other JSON", path: [] });
 }
 
-/** Settings as a door: a strict object, so that `parseSettings` says which name was meant. */
+/** Settings as a door: a strict object, so that `parseSettings` suggests the intended name. */
 export function settingsDoor<Shape extends z.ZodRawShape>(name: string, shape: Shape): z.ZodObject<Shape, z.core.$strict> {
   const schema = z.strictObject(shape);
   enlist({

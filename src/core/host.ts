@@ -7,7 +7,7 @@ export interface Host {
   readonly platform: string | undefined;
   /** Lets everything run that is already waiting: promises, timers that are due, input. */
   nextTurn(): Promise<void>;
-  /** Says that many listeners on a signal are meant: Node warns of them as of a leak. */
+  /** Marks many listeners on a signal as intended: Node would warn of a leak. */
   expectListeners(signal: AbortSignal): void;
   /**
    * Runs work that returns no promise, and interrupts it after a time: also a pattern that backtracks without end. Costs about 0.1 ms. Outside

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A text as JSON. Undefined where it is none, which JSON has no word for. */
+/** Parses JSON; undefined for invalid text, since JSON cannot express undefined. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

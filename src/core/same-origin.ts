@@ -1,9 +1,9 @@
 /** Most redirections of one request. */
-const mostRedirections = 5;
+const maxRedirections = 5;
 const redirecting = [301, 302, 303, 307, 308];
 
 /**
- * `fetch`, whose headers go to the server that was asked and to no other. The platform's own sends keys along to wherever a redirect leads,
+ * `fetch`, whose headers go only to the given server. The platform's own sends keys along to wherever a redirect leads,
  * unless they are in the header `authorization`. A server is the same if scheme, host and port are.
  * @throws TypeError after five redirections; what `fetch` throws
  */
@@ -15,7 +15,7 @@ export async function fetchFromOrigin(address: string | URL, init: RequestInit =
     const location = response.headers.get("location");
     if (!redirecting.includes(response.status) || location === null) return response;
     await response.body?.cancel();
-    if (redirections >= mostRedirections) throw new TypeError(`more than ${mostRedirections} redirections`);
+    if (redirections >= maxRedirections) throw new TypeError(`more than ${maxRedirections} redirections`);
     url = new URL(location, url);
     const isGet = response.status === 303 || (response.status < 303 && options.method === "POST");
     if (isGet) options = { ...options, method: "GET", body: undefined };

@@ -8,7 +8,7 @@ export interface DrawnToken {
   readonly token: TokenId;
   /** In nats, under the distribution that was sampled. */
   readonly logprob: number;
-  /** The candidates that the request asked for, most likely first. */
+  /** The requested candidates, most likely first. */
   readonly top?: { readonly tokens: readonly TokenId[]; readonly logprobs: readonly number[] };
 }
 /** Unique within a run. */

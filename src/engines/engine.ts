@@ -35,7 +35,7 @@ export interface SampleRequest {
 export interface TokenMask {
   /** One bit a token, 32 an element, the lowest first. Tokens beyond the last element may not come. */
   next(): Int32Array;
-  /** Whether a token that `next` leaves out may come after all. It is asked for likely tokens alone. */
+  /** Whether a token that `next` leaves out may come after all. It is called only for likely tokens. */
   allows(token: TokenId): boolean;
   /** Continues behind a token. */
   accept(token: TokenId): void;

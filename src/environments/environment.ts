@@ -48,9 +48,9 @@ export function namesOf({ id, kind, scenario }: Task): { task: string; kind?: st
 /** A source of tasks. The same split and index always give the same task. */
 export interface Environment<T extends Task = Task> {
   readonly name: string;
-  /** Names of its splits. Default: the customary four. A split of another name is an error before `size` is asked. */
+  /** Names of its splits. Default: the customary four. A split of another name is an error before `size` is called. */
   readonly splits?: readonly Split[];
-  /** Number of tasks of a split; Infinity if they are generated, 0 if there is no such split. May be asked before `open`. */
+  /** Number of tasks of a split; Infinity if they are generated, 0 if there is no such split. May be called before `open`. */
   size(split: Split): number | Promise<number>;
   task(split: Split, index: number): T | Promise<T>;
   /** A fresh episode. The seed decides all that is random in it; episodes share no state. */
@@ -96,7 +96,7 @@ export interface QuestionAnswer {
   readonly golds: readonly string[];
   /** "" if there is none. */
   readonly prediction: string;
-  /** True if rules find it right: a judge is then not asked. */
+  /** True if rules find it right: then no judge is called. */
   readonly right: boolean;
 }
 
@@ -276,7 +276,7 @@ export interface Expert<T extends Task = Task> {
   play(task: T, lazy?: Readonly<Record<string, Lazy>>): Performance;
 }
 
-/** How a behaviour is shown by somebody who does not look. */
+/** How a policy that does not look shows a behaviour. */
 export type Lazy = "never" | "always";
 
 /** An episode that a script played. */

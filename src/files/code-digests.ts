@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 
-/** Files of one program that are looked at, and the largest of them in bytes: beyond these it is no code that somebody edits. */
+/** Limits on the number and bytes of a program's files that are hashed: beyond them it is not hand-written code. */
 const most = { files: 500, bytes: 4 * 2 ** 20 };
 const endings = ["", ".ts", ".mts", ".js", ".mjs", ".tsx", ".jsx", "/index.ts", "/index.js"];
 

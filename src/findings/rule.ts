@@ -41,7 +41,7 @@ export type Finding = Omit<Warning, "rule">;
 /** Finds one way in which nothing is learned. Pure, so that a resumed run warns as it would have warned. */
 export type Rule<Facts> = (facts: Facts & Episodes) => Finding | undefined;
 
-/** Rules are asked only where there are episodes. */
+/** Rules run only if there are episodes. */
 export interface Episodes {
   readonly trajectories: readonly [Trajectory, ...Trajectory[]];
 }

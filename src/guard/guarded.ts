@@ -1,5 +1,5 @@
 import { watchExit } from "./exit.ts";
-import { watchStray } from "./stray.ts";
+import { watchUnhandled } from "./unhandled.ts";
 import { startWatchdog } from "./watchdog.ts";
 
 export interface GuardOptions {
@@ -26,16 +26,16 @@ export async function guarded<T>(
   { limitMs, subject, advice, messages, warn, signal }: GuardOptions,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const stray = watchStray(subject, advice, warn);
+  const unhandled = watchUnhandled(subject, advice, warn);
   const endWatchdog = startWatchdog({ limitMs, advice, messages });
   const endExit = watchExit({ advice, messages, signal });
   try {
-    const result = await work(signal === undefined ? stray.signal : AbortSignal.any([signal, stray.signal]));
-    stray.signal.throwIfAborted();
+    const result = await work(signal === undefined ? unhandled.signal : AbortSignal.any([signal, unhandled.signal]));
+    unhandled.signal.throwIfAborted();
     return result;
   } finally {
     endExit();
     endWatchdog();
-    stray.release();
+    unhandled.release();
   }
 }

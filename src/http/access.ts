@@ -54,7 +54,7 @@ export function keyOf({ headers, url = "" }: Keyed): string {
   return Array.isArray(given) ? (given[0] ?? "") : given;
 }
 
-/** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com is none. */
+/** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com does not count. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

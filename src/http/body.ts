@@ -30,7 +30,7 @@ export async function readBody(request: IncomingMessage, limit: number): Promise
 
 const parsedBodies = new WeakMap<Buffer, { readonly value: unknown }>();
 
-/** The JSON of a body, parsed once; undefined for what is none. */
+/** The body's JSON, parsed once; undefined if it is not JSON. */
 export function jsonOfBody(body: Buffer): unknown {
   const { value } = parsedBodies.get(body) ?? { value: body.length === 0 ? {} : jsonOf(body.toString("utf8")) };
   parsedBodies.set(body, { value });

@@ -179,7 +179,7 @@ function problemOf(error: unknown): { readonly status: number; readonly json: ob
     : { status: 500, json: { detail: reasonOf(error) } };
 }
 
-/** A body that is still to come takes a place from nobody. */
+/** A body that is still arriving takes no place. */
 function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }

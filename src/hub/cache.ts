@@ -10,7 +10,7 @@ import type { HubName, RepoKind } from "./name.ts";
  * The cache that Hugging Face's own tools share: a folder for each repository, with
  *   blobs/DIGEST            what was downloaded and verified; DIGEST.incomplete what is on its way
  *   snapshots/COMMIT/NAME   links to blobs: a model's folder
- *   refs/BRANCH             the commit that a branch stood for when it was last asked
+ *   refs/BRANCH             the commit that a branch named at its last look-up
  */
 export interface RepoCache {
   readonly folder: string;
@@ -34,7 +34,7 @@ export function isCommit(revision: string | undefined): revision is string {
   return /^[0-9a-f]{40}$/.test(revision ?? "");
 }
 
-/** Returns the commit that a name referred to when it was last asked; a commit refers to itself. */
+/** Returns the commit that a name referred to at its last look-up; a commit refers to itself. */
 export function cachedCommit(cache: RepoCache, { revision = "main" }: HubName): string | undefined {
   if (isCommit(revision)) return revision;
   const file = join(cache.folder, "refs", revision);

@@ -82,7 +82,7 @@ async function fetchSnapshot(
   { onEvent = () => {}, inspect = () => {}, weights: withWeights = true }: FetchOptions,
 ): Promise<void> {
   const snapshot = cache.snapshot(commit);
-  if (isComplete(snapshot, withWeights)) return; // by whoever held the lock
+  if (isComplete(snapshot, withWeights)) return; // by the previous holder of the lock
   const files = await listFolder({ repo: name.repo, commit }, settings);
   requireModel(files, name);
 

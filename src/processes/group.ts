@@ -36,16 +36,16 @@ export function startGroup(command: string, args: readonly string[], options: Sp
   const { pid } = child;
   if (pid === undefined) return { child, end: async () => {}, kill: () => {} };
   /** Processes in groups of their own, which are found while their parents live. */
-  const strays = new Set<number>();
+  const orphans = new Set<number>();
 
   const signal = (name: NodeJS.Signals) => {
     if (isWindows) {
       spawnSync("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true });
       return;
     }
-    for (const each of descendants(pid)) strays.add(each);
+    for (const each of descendants(pid)) orphans.add(each);
     send(-pid, name);
-    for (const each of strays) send(each, name);
+    for (const each of orphans) send(each, name);
   };
   const leave = () => {
     if (open.delete(group)) forget();
@@ -64,7 +64,7 @@ export function startGroup(command: string, args: readonly string[], options: Sp
       if (open.has(group)) signal("SIGKILL");
     },
   };
-  const isAlive = () => send(-pid, 0) || [...strays].some((each) => send(each, 0));
+  const isAlive = () => send(-pid, 0) || [...orphans].some((each) => send(each, 0));
   const forget = isWindows ? () => {} : watchOver(pid);
   open.add(group);
   child.once("exit", () => void group.end());

@@ -79,7 +79,7 @@ export async function applyRewards(
   return { groups: rewarded, scored, metrics: { ...metrics, ...meanReward(scored) } };
 }
 
-/** Whether an episode came to an end that nobody meant: it has no result that could be judged. */
+/** Whether an episode ended by a fault, so that there is no result to judge. */
 export function failed({ stopReason, error }: Trajectory): boolean {
   return error !== undefined || unscoredEnds.has(stopReason);
 }

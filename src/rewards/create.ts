@@ -13,7 +13,7 @@ export interface RewardLimits {
   readonly judgeTokens?: number;
 }
 
-export interface RewardSurroundings {
+export interface RewardContext {
   /** Rewards from code, found by their names. */
   readonly code: readonly Reward[];
   readonly limits: RewardLimits;
@@ -28,7 +28,7 @@ export interface RewardSurroundings {
 /** Opens the rewards of one kind for a run. @returns makes the part of each, by its place in the list */
 export type OpenRewards<Config> = (
   configs: readonly Config[],
-  surroundings: RewardSurroundings,
+  context: RewardContext,
 ) => (config: Config, index: number) => RewardPart;
 
 /** Kinds of rewards that an extension may bring. */
@@ -44,13 +44,13 @@ export function addRewards(rewards: BroughtRewards): void {
 }
 
 /**
- * The parts of a run's reward. Nothing is read, written or asked yet.
+ * The parts of a run's reward. Nothing is read, written or requested yet.
  * @throws ConfigError for a reward from code that is not there, a kind that no extension has brought, or one without its key, naming the variable
  */
-export function createRewards(configs: readonly RewardConfig[], surroundings: RewardSurroundings): RewardPart[] {
-  const { code, timeoutMs } = surroundings;
+export function createRewards(configs: readonly RewardConfig[], context: RewardContext): RewardPart[] {
+  const { code, timeoutMs } = context;
   const judges = configs.filter((config) => config.kind === "judge");
-  const openJudge = brought.judge?.(judges, surroundings);
+  const openJudge = brought.judge?.(judges, context);
 
   return configs.map((config, index): RewardPart => {
     const part = { name: rewardName(config), weight: config.weight };

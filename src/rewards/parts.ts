@@ -2,7 +2,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import type { RewardOf } from "./config.ts";
 
 /**
- * Mean of the checks that are asked for, each from 0 to 1:
+ * Mean of the configured checks, each from 0 to 1:
  *   toolCalls   valid calls / all calls; 1 where there are none
  *   pattern     1 if the last message matches
  *   tags        1 if each occurs exactly once, closed, in the given order

@@ -9,13 +9,13 @@ import { callTool } from "./call-tool.ts";
 import type { RolloutOptions } from "./options.ts";
 
 /** An episode and the tools that it has at the moment. */
-export interface Live {
+export interface OpenEpisode {
   readonly episode: Episode;
   readonly tools: readonly Tool[];
 }
 
 /** An episode as it begins, or as it was copied. */
-export function opened(episode: Episode): Live {
+export function opened(episode: Episode): OpenEpisode {
   return { episode, tools: episode.tools };
 }
 
@@ -40,14 +40,14 @@ export interface CallResults {
 }
 
 /** Answers an action whose results do not matter for themselves: its calls, or the message. @throws EpisodeStop */
-export async function answersTo(live: Live, action: ReadAction, options: RolloutOptions): Promise<Answers> {
+export async function answersTo(live: OpenEpisode, action: ReadAction, options: RolloutOptions): Promise<Answers> {
   if (action.goesOn === true) return { messages: [], done: false, tools: live.tools, reward: undefined };
   if (action.calls.length === 0) return replyTo(live, action, options);
   return afterCalls(live, action, await callTools(live, action, options), options);
 }
 
 /** Makes the calls in their order, one after the other: a call may build on the one before it. @throws EpisodeStop */
-export async function callTools(live: Live, { calls }: ReadAction, options: RolloutOptions): Promise<CallResults> {
+export async function callTools(live: OpenEpisode, { calls }: ReadAction, options: RolloutOptions): Promise<CallResults> {
   const messages: ToolMessage[] = [];
   const failures: ToolFailure[] = [];
   let invalid = 0;
@@ -67,7 +67,7 @@ export async function callTools(live: Live, { calls }: ReadAction, options: Roll
 }
 
 /** The episode answers itself, or the tool does. */
-async function answerCall({ episode, tools }: Live, call: ToolCall, options: RolloutOptions): Promise<CallAnswer> {
+async function answerCall({ episode, tools }: OpenEpisode, call: ToolCall, options: RolloutOptions): Promise<CallAnswer> {
   if (episode.call !== undefined) {
     const answer = await ask("call", callAnswerSchema, (signal) => episode.call?.(call, { signal }), options);
     if (answer !== undefined) return typeof answer === "string" ? { content: answer } : answer;
@@ -77,7 +77,7 @@ async function answerCall({ episode, tools }: Live, call: ToolCall, options: Rol
 
 /** The episode's own part, once the calls are answered. @throws EpisodeStop */
 export async function afterCalls(
-  live: Live,
+  live: OpenEpisode,
   { message }: ReadAction,
   { messages, reward, done }: CallResults,
   options: RolloutOptions,
@@ -96,11 +96,11 @@ export async function afterCalls(
 }
 
 /** The environment's reply to a message without calls. @throws EpisodeStop */
-export async function replyTo(live: Live, { message }: ReadAction, options: RolloutOptions): Promise<Answers> {
+export async function replyTo(live: OpenEpisode, { message }: ReadAction, options: RolloutOptions): Promise<Answers> {
   return answersOf(live, await ask("reply", replySchema, () => live.episode.reply(message), options), "reply");
 }
 
-function answersOf(live: Live, { messages = [], done = false, tools = live.tools, reward }: Step, who: string): Answers {
+function answersOf(live: OpenEpisode, { messages = [], done = false, tools = live.tools, reward }: Step, who: string): Answers {
   if (reward !== undefined) requireFinite(`${who} gave reward`, reward);
   return { messages, done, tools, reward };
 }

@@ -43,7 +43,7 @@ const toolsSchema = z.array(z.object({ name: z.string(), description: z.string()
       addIssue({ code: "custom", message: `two tools are called ${tool.name}: give each a name of its own` });
   }
 });
-/** Schemas that JSON can meet. */
+/** Schemas that JSON values can satisfy. */
 const known = new WeakSet<object>();
 const protocolSchema = z.object({
   actions: z.object({ stopStrings: z.array(z.string().min(1)).optional(), read: method }),
@@ -120,7 +120,7 @@ export async function startEpisode<T extends Task>(
   }
 }
 
-/** @throws EpisodeStop for a tool whose parameters JSON cannot meet */
+/** @throws EpisodeStop for a tool whose parameters no JSON value satisfies */
 function requireReadable(tool: Tool): void {
   if (!(tool.parameters instanceof z.ZodType) || known.has(tool.parameters)) return;
   try {

@@ -38,7 +38,7 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
   }
   const timeoutMs = tool.timeoutMs ?? defaultTimeoutMs;
   try {
-    // A schema is code too: it may throw, or ask somebody.
+    // A schema is code too: it may throw or make requests.
     const limits = { timeoutMs, signal };
     const check = () => checkArguments(tool, call.arguments);
     const args = await callForeign(`the schema of tool "${tool.name}"`, check, limits);

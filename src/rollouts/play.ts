@@ -2,8 +2,8 @@ import { EpisodeStop } from "../core/episode-stop.ts";
 import type { Message } from "../core/messages.ts";
 import type { StopReason, Trajectory, Turn } from "../core/trajectory.ts";
 import { namesOf, type Task } from "../environments/environment.ts";
-import type { Actor, Speaker } from "./actors/actor.ts";
-import { type Answers, afterCalls, callTools, type Live, replyTo } from "./answers.ts";
+import type { Actor, ActorSession } from "./actors/actor.ts";
+import { type Answers, afterCalls, callTools, type OpenEpisode, replyTo } from "./answers.ts";
 import { askScore, close } from "./ask.ts";
 import type { RolloutOptions } from "./options.ts";
 
@@ -12,7 +12,7 @@ export interface Beginning {
   /** The turns and messages before it; absent for a rollout from the task's start. */
   readonly from?: { readonly turns: readonly Turn[]; readonly messages: readonly Message[] };
   /** Its environment in the state that belongs to it. What it throws as `EpisodeStop` ends the episode. */
-  open(): Promise<Live>;
+  open(): Promise<OpenEpisode>;
 }
 
 /**
@@ -25,7 +25,7 @@ export async function playOut(actor: Actor, task: Task, { from, open }: Beginnin
   const messages = [...(from?.messages ?? [])];
   const trajectory = { id, group, ...namesOf(task), messages };
   const failed = () => ({ ...trajectory, turns: turns.map(unrewarded), reward: 0, scores: {} });
-  let live: Live | undefined;
+  let live: OpenEpisode | undefined;
   try {
     live = await open();
     const { episode } = live;
@@ -51,13 +51,13 @@ function unrewarded({ reward: _, ...turn }: Turn): Turn {
 
 /** @returns why the episode ended, where it ended as it may */
 async function play(
-  speaker: Speaker,
-  start: Live,
+  session: ActorSession,
+  start: OpenEpisode,
   { turns, messages }: { readonly turns: Turn[]; readonly messages: Message[] },
   options: RolloutOptions,
 ): Promise<StopReason> {
   for (let live = start; ; ) {
-    const act = await speaker.act(live, turns, messages);
+    const act = await session.act(live, turns, messages);
     if (act === undefined) return "max-tokens";
     const { read, truncated, record } = act;
     messages.push(read.message);
@@ -75,7 +75,7 @@ async function play(
     });
     if (read.goesOn === true) {
       if (limitReached(live, turns, messages, options)) return "max-turns";
-      speaker.retract(act);
+      session.retract(act);
       continue;
     }
     if (truncated) return "max-tokens";
@@ -86,14 +86,14 @@ async function play(
     if (answers.reward !== undefined && last !== undefined) turns[turns.length - 1] = { ...last, reward: answers.reward };
     if (answers.done) return "done";
     if (limitReached(live, turns, messages, options)) return "max-turns";
-    speaker.hear(act, answers.messages, answers.tools);
+    session.observe(act, answers.messages, answers.tools);
     live = { ...live, tools: answers.tools };
   }
 }
 
 /** True if there is no turn left, of the episode or of the user's last request. */
 function limitReached(
-  { episode: { limits } }: Live,
+  { episode: { limits } }: OpenEpisode,
   turns: readonly Turn[],
   messages: readonly Message[],
   { maxTurns, maxTurnsPerRequest = Number.POSITIVE_INFINITY }: RolloutOptions,

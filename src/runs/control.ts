@@ -69,7 +69,7 @@ export function readControl(folder: string): ControlRecord[] {
   return readLines(layout.control(folder), controlRecordSchema);
 }
 
-/** Returns the learning rate that was asked for as of a step. Undefined where the configuration's holds. */
+/** Returns the learning rate requested as of a step; undefined if it is the configuration's. */
 export function learningRateAt(records: readonly ControlRecord[], step: number): number | undefined {
   return records.reduce<number | undefined>(
     (rate, record) => (record.request.action === "learning-rate" && record.step <= step ? record.request.value : rate),

@@ -122,7 +122,7 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: "links that lead in a circle",
 };
 
-/** Returns the code of the error or of what caused it: an engine wraps what its own files meet. */
+/** Returns the code of the error or of what caused it: an engine wraps the errors of its files. */
 function systemCode(error: unknown): unknown {
   if (!(error instanceof Error)) return undefined;
   return "code" in error ? error.code : systemCode(error.cause);

@@ -26,7 +26,7 @@ const liveSchema = z.object({
   /** ISO 8601. */
   at: z.string(),
 });
-export type Live = z.infer<typeof liveSchema>;
+export type LiveStatus = z.infer<typeof liveSchema>;
 
 /** One line of `messages.jsonl`. */
 export const runMessageSchema = z.object({
@@ -40,10 +40,10 @@ export const runMessageSchema = z.object({
 export type RunMessage = z.infer<typeof runMessageSchema>;
 
 /** Writes without flushing: after a crash of the machine nobody reads it. */
-export function writeLive(folder: string, live: Omit<Live, "schema" | "pid" | "host" | "at">): void {
+export function writeLive(folder: string, live: Omit<LiveStatus, "schema" | "pid" | "host" | "at">): void {
   const path = layout.live(folder);
   const unfinished = join(dirname(path), ".live.json.unfinished");
-  const content: Live = { schema: schemaVersion, pid: process.pid, host: hostname(), ...live, at: new Date().toISOString() };
+  const content: LiveStatus = { schema: schemaVersion, pid: process.pid, host: hostname(), ...live, at: new Date().toISOString() };
   mkdirSync(dirname(path), { recursive: true });
   rmSync(unfinished, { recursive: true, force: true });
   writeFileSync(unfinished, `${JSON.stringify(content)}\n`, { flag: "wx" });
@@ -58,7 +58,7 @@ export function removeLive(folder: string): void {
  * Reads what a run is doing. Undefined where no process works on it: it has ended, or was killed. The process of another machine counts as
  * alive for a minute after its last word.
  */
-export function readLive(folder: string): Live | undefined {
+export function readLive(folder: string): LiveStatus | undefined {
   const path = layout.live(folder);
   if (!existsSync(path)) return undefined;
   try {

@@ -108,7 +108,7 @@ export function readProgress(folder: string, step: number): Progress {
   return readJson(join(layout.checkpoint(folder, step), "trainer.json"), progressSchema);
 }
 
-/** Names in a folder but for unfinished ones. @throws RunError if it is none */
+/** Names in a folder, without unfinished ones. @throws RunError if it is not a folder */
 export function finishedNames(folder: string): string[] {
   if (!existsSync(folder)) return [];
   try {

@@ -3,7 +3,7 @@ import { versionSchema } from "./schema.ts";
 
 /** The schemas of what a run folder holds: everything is read back through these. */
 
-/** `run.json`: what was asked for, by which program. */
+/** `run.json`: the configuration, and the program that ran it. */
 export const runRecordSchema = z.object({
   schema: versionSchema,
   /** The resolved configuration. */
@@ -103,7 +103,7 @@ const judgedSchema = estimateSchema.extend({
   model: z.string(),
   /** pass@j, as of success. */
   passAt: z.array(estimateSchema.extend({ k: z.int() })),
-  /** Answers that rules found right, and those that were empty: the judge was not asked. */
+  /** Answers that rules found right, and those that were empty: the judge was not called. */
   byRules: z.int(),
   empty: z.int(),
   correct: z.int(),
@@ -136,7 +136,7 @@ export const evaluationRecordSchema = estimateSchema.extend({
   reward: estimateSchema,
   /** The environment's own metrics (`Environment.metrics`), means over the attempts. Absent if it has none. */
   metrics: z.array(estimateSchema.extend({ name: z.string() })).optional(),
-  /** The verdicts of a judge. Absent if none was asked. */
+  /** The verdicts of a judge. Absent without one. */
   judged: judgedSchema.optional(),
   meanTurns: z.number(),
   toolCalls: z.int(),

@@ -44,7 +44,7 @@ export function requireFree(folder: string): void {
   requireEmpty(folder);
 }
 
-/** Files that a kill left half written are none. @throws RunError where a folder has files */
+/** Half-written files of a killed process do not count. @throws RunError where a folder has files */
 export function requireEmpty(folder: string): void {
   if (finishedNames(folder).length > 0)
     throw new RunError(folder, "a folder with other files", {

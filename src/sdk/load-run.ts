@@ -12,7 +12,7 @@ import {
 } from "../runs/read.ts";
 import type { EvaluationRecord, RunRecord, StepRecord, Summary } from "../runs/records.ts";
 
-/** A recorded run, as its folder has it now. Episodes are read when they are asked for. */
+/** A recorded run, as its folder has it now. Episodes are read on demand. */
 export interface LoadedRun {
   /** Absolute. */
   readonly folder: string;

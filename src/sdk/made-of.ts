@@ -52,12 +52,12 @@ export async function tasksOf(
     madeOf[name === own ? `the measured ${name} tasks` : `the ${name} tasks`] = digestOfTasks(of);
     if (name === own || trained === undefined || promptOf(of[0]) === undefined || trained.size === Number.POSITIVE_INFINITY)
       continue;
-    shared ??= sharedPrompts((await first(own, mostCompared)).tasks, of, own, name);
+    shared ??= sharedPrompts((await first(own, maxCompared)).tasks, of, own, name);
   }
   return { madeOf, shared };
 }
 
-const mostCompared = 20_000;
+const maxCompared = 20_000;
 
 /** Says which prompts are on both sides of a split: what is measured was trained. */
 function sharedPrompts(trained: readonly Task[], measured: readonly Task[], own: Split, other: Split): string | undefined {

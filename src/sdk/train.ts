@@ -358,8 +358,8 @@ async function planned(
 function rewardsOf(config: TrainingConfig, user: UserConfig, folder: string): RewardPart[] {
   const code = rewardsFromCode(user);
   const timeoutMs = config.rollout.episodeTimeoutMs;
-  const surroundings = { code, limits: config.limits, timeoutMs, folder, env: process.env };
-  return createRewards(config.rewards ?? [], surroundings);
+  const context = { code, limits: config.limits, timeoutMs, folder, env: process.env };
+  return createRewards(config.rewards ?? [], context);
 }
 
 function isFinished(folder: string): boolean {

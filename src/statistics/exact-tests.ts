@@ -7,7 +7,7 @@ export interface SignFlipResult {
 }
 
 /** The most states of the exact distribution, and the finest fraction that is looked for. */
-const [mostStates, finest] = [2_000_000, 5_040];
+const [maxStates, finest] = [2_000_000, 5_040];
 const flips = 20_000;
 
 /**
@@ -44,7 +44,7 @@ function wholeParts(sizes: readonly number[]): { readonly fraction: number; read
     if (!sizes.every((size) => isWhole(size * fraction))) continue;
     const counts = sizes.map((size) => Math.round(size * fraction));
     const states = counts.reduce((sum, part) => sum + part, 0) * sizes.length;
-    return states <= mostStates * 10 ? { fraction, counts } : undefined;
+    return states <= maxStates * 10 ? { fraction, counts } : undefined;
   }
   return undefined;
 }

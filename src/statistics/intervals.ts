@@ -15,7 +15,7 @@ export interface IntervalOptions {
 
 /** Gamma draws of one interval: enough that the ends are known to about a fortieth of the interval's width. */
 const drawBudget = 200_000;
-const [fewestDraws, mostDraws] = [2_000, 8_000];
+const [fewestDraws, maxDraws] = [2_000, 8_000];
 
 /**
  * Estimates the mean of a population of bounded values from independent ones of it, with an interval that covers for every sample size and
@@ -41,7 +41,7 @@ export function meanInterval(values: readonly number[], { seed, range, level = 0
     return { mean: middle, low: low + share.low * (high - low), high: low + share.high * (high - low) };
   }
   const random = randomStream(seed, "mean-interval");
-  const draws = Math.min(mostDraws, Math.max(fewestDraws, Math.floor(drawBudget / (counts.size + 1))));
+  const draws = Math.min(maxDraws, Math.max(fewestDraws, Math.floor(drawBudget / (counts.size + 1))));
   const [lows, highs] = [new Float64Array(draws), new Float64Array(draws)];
   for (let draw = 0; draw < draws; draw++) {
     const extra = gamma(1, random);

@@ -19,7 +19,7 @@ export interface InterruptOptions {
 
 /** The time that a clean end may take, in milliseconds. */
 const patienceMs = 2_000;
-/** While work is saved, it is asked this often whether it still is. */
+/** The interval of checks whether work is still being saved. */
 const savingMs = 100;
 
 /** By custom: 128 + the number of SIGINT. */

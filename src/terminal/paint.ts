@@ -1,6 +1,6 @@
 import pc from "picocolors";
 
-/** Colours and weights of text, or none of them where nobody would see them. */
+/** Colours and weights of text; plain where they would not be seen. */
 export type Paint = ReturnType<typeof pc.createColors>;
 
 export const plain: Paint = pc.createColors(false);

@@ -15,7 +15,7 @@ const checkMs = 1000;
 /** Checks that are kept by their schema's text: an endpoint reads the same schema with each request. */
 const kept = 256;
 /** Problems of one value that are reported. */
-const mostProblems = 8;
+const maxProblems = 8;
 
 export type Checked = { readonly success: true } | { readonly success: false; readonly problems: readonly string[] };
 
@@ -95,7 +95,7 @@ function compile(schema: Schema): Check {
   return { problem: problems.join("; ") || `its $schema is ${JSON.stringify(schema.$schema)}, of which no draft is known here` };
 }
 
-/** The drafts by which a schema may be meant. */
+/** The supported drafts of JSON Schema. */
 function dialectsOf({ $schema: named }: Schema): Dialect[] {
   if (named === undefined) return ["2020-12", "draft 7"];
   const address = String(named)
@@ -122,7 +122,7 @@ function compileAs(dialect: Dialect, { $schema: _, ...schema }: Schema): Validat
 }
 
 function problemsOf(errors: readonly ErrorObject[]): string[] {
-  return [...new Set(errors.map(problemOf))].slice(0, mostProblems);
+  return [...new Set(errors.map(problemOf))].slice(0, maxProblems);
 }
 
 function problemOf({ instancePath, keyword, message = "is wrong", params }: ErrorObject): string {

@@ -66,7 +66,7 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
   },
 ];
 
-/** @throws ConfigError for the first need of a part of the algorithm that the run does not meet */
+/** @throws ConfigError for the first requirement of the algorithm that the run lacks */
 export function requireParts({ algorithm, rewards, rollout }: TrainingConfig): void {
   const unmet = factsOf(algorithm).unmet({
     rewards: rewards === undefined ? [] : [...new Set([environmentName, ...rewards.map(rewardName)])],

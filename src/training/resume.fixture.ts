@@ -23,7 +23,7 @@ interface Kind {
   readonly environment?: () => Environment;
   readonly chat?: typeof lettersChat;
   readonly kills: readonly Kill[];
-  /** After so many events of what continues, it is killed once more. */
+  /** After so many events of what continues, it is killed again. */
   readonly again?: number;
   /** The checkpoints that the first kill leaves. */
   readonly kept?: readonly number[];

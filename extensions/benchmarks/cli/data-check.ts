@@ -18,7 +18,7 @@ export interface DataCheckFlags {
 }
 
 /** Shows a few places of each benchmark; the others are in the JSON. */
-const mostShown = 3;
+const maxShown = 3;
 
 /** Prints which questions of benchmarks are in training data. @returns the exit code */
 export async function dataCheckCommand(flags: DataCheckFlags, screen: Screen): Promise<number> {
@@ -53,7 +53,7 @@ export async function dataCheckCommand(flags: DataCheckFlags, screen: Screen): P
   for (const line of table([["benchmark", "questions", "the same", "half or more shared", "too short for sequences"], ...rows]))
     screen.line(line);
   for (const [name, { exact, overlapping }] of Object.entries(reports))
-    for (const { question, where, share } of [...exact, ...overlapping].slice(0, mostShown))
+    for (const { question, where, share } of [...exact, ...overlapping].slice(0, maxShown))
       screen.line(`${name} question ${question}: ${share === 1 ? "in" : `${percent(share)} in`} ${where}`);
   const leaking = Object.entries(reports).filter(([, { exact, overlapping }]) => exact.length + overlapping.length > 0);
   screen.line(

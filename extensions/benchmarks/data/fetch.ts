@@ -28,7 +28,7 @@ export interface BenchmarkFetch {
 }
 
 /** No file of ARPO's evaluation is larger than half of it. */
-const mostBytes = 20_000_000;
+const maxBytes = 20_000_000;
 
 /**
  * Downloads a benchmark's questions from where they are published, verifies them and writes them in one form.
@@ -69,7 +69,7 @@ type Fetched = { readonly text: string; readonly origin: Origin };
 
 async function fetchArpo(name: BenchmarkName, { folder, digest }: ArpoFile, address: string): Promise<Fetched> {
   const url = `${address.replace(/\/+$/, "")}/${folder}/test.jsonl`;
-  const bytes = await fetchFile(url, mostBytes);
+  const bytes = await fetchFile(url, maxBytes);
   const found = digestOf(bytes, digest.algorithm);
   if (found !== digest.hex)
     throw new EnvError(`${digest.algorithm === "sha256" ? "SHA-256" : "git SHA-1"} of ${url}`, found, {

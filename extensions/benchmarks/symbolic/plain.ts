@@ -29,10 +29,10 @@ function partsOf(text: string): string[] {
     if (depth === 0 && ",;".includes(character)) parts.push("");
     else parts.push(parts.pop() + character);
   }
-  return depth === 0 && parts.length <= mostAnswers && parts.every((part) => part.trim() !== "") ? parts : [text];
+  return depth === 0 && parts.length <= maxAnswers && parts.every((part) => part.trim() !== "") ? parts : [text];
 }
 
-const mostAnswers = 50;
+const maxAnswers = 50;
 
 /**
  * Removes what is typography: dollar signs, spaces, degrees, sizes of brackets and fractions, a full stop, and commas between thousands.

@@ -14,7 +14,7 @@ export interface AgentCheckFlags {
 }
 
 /** The most tasks that are played. */
-const mostTasks = 100;
+const maxTasks = 100;
 
 /** Plays policies that understand nothing against an agent. @returns the exit code: 1 where something was found */
 export async function agentCheckCommand(agent: readonly string[], flags: AgentCheckFlags, screen: Screen): Promise<number> {
@@ -23,7 +23,7 @@ export async function agentCheckCommand(agent: readonly string[], flags: AgentCh
   const onProgress = (policy: string) => (json === true ? undefined : screen.status(`playing a policy that ${policy} …`));
   const all = readTasks(file);
   const report = await checkAgent({
-    ...{ agent: agentOf(agent), tasks: all.slice(0, mostTasks), reward: await rewardOf(reward), onProgress },
+    ...{ agent: agentOf(agent), tasks: all.slice(0, maxTasks), reward: await rewardOf(reward), onProgress },
   }).finally(() => screen.clear());
   if (json === true) screen.line(JSON.stringify(report, null, 1));
   else {

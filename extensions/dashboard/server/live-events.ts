@@ -9,7 +9,7 @@ import { rowOf } from "./run-views.ts";
 const everyMs = 500;
 
 /** Looks that may fail one after the other, because a file is just being replaced, before the page learns of it. */
-const looksInVain = 4;
+const maxFailedReads = 4;
 
 /**
  * Sends what a run adds, as server-sent events, until the page goes away. Looks at the files instead of watching them: that works on every
@@ -53,7 +53,7 @@ async function watch(
       last = text;
       failed = 0;
     } catch (error) {
-      if (++failed === looksInVain) push({ problem: reasonOf(error) } satisfies StreamProblem);
+      if (++failed === maxFailedReads) push({ problem: reasonOf(error) } satisfies StreamProblem);
     }
   };
   while (!gone.aborted) {

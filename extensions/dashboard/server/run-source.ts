@@ -9,7 +9,7 @@ import type { IndexPosition } from "../../../src/runs/filter.ts";
 import { GrowingFile } from "../../../src/runs/incremental.ts";
 import { type IndexLine, indexLineSchema, readIndex, TrajectoryReader, trajectoryFiles } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
-import { type Live, readLive, runMessageSchema } from "../../../src/runs/live.ts";
+import { type LiveStatus, readLive, runMessageSchema } from "../../../src/runs/live.ts";
 import { checkpointSteps, finishedNames, readEvaluations, readRun, readSummary } from "../../../src/runs/read.ts";
 import {
   type EvaluationRecord,
@@ -68,7 +68,7 @@ export class RunSource {
   summary(): Summary | undefined {
     return readSummary(this.folder);
   }
-  live(): Live | undefined {
+  live(): LiveStatus | undefined {
     return readLive(this.folder);
   }
 

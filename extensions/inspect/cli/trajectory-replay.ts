@@ -70,7 +70,7 @@ export interface TrajectoryFlags {
   readonly html?: string;
   /** Play it once more. */
   readonly replay?: boolean;
-  /** The step whose weights are asked what they think of it. */
+  /** The step whose weights rescore it. */
   readonly since?: string;
   readonly config?: string;
 }

@@ -18,7 +18,7 @@ export interface MlflowRun {
 const idSchema = z.object({ experiment_id: z.string() });
 
 /** The most that MLflow takes in one `runs/log-batch`, and of a name and of a parameter's value in characters. */
-const [mostMetrics, mostParams, longestName, longestValue] = [1000, 100, 250, 6000];
+const [maxMetrics, maxParams, longestName, longestValue] = [1000, 100, 250, 6000];
 
 /** Returns the name as MLflow takes it: letters and digits of any script, some signs, and no part of the path that means a folder. */
 function nameOf(name: string): string {
@@ -65,16 +65,16 @@ export async function sendToMlflow(server: string, run: MlflowRun, env: NodeJS.P
   const created = await call("runs/create", { experiment_id: experiment, run_name: run.name, start_time: run.started });
   const id = z.object({ run: z.object({ info: z.object({ run_id: z.string() }) }) }).parse(created).run.info.run_id;
   const params = run.params.map(([key, value]) => ({ key: nameOf(key), value: beginning(value, longestValue) }));
-  for (let at = 0; at < params.length; at += mostParams)
-    await call("runs/log-batch", { run_id: id, params: params.slice(at, at + mostParams) });
+  for (let at = 0; at < params.length; at += maxParams)
+    await call("runs/log-batch", { run_id: id, params: params.slice(at, at + maxParams) });
   const metrics = run.scalars.map(({ step, tag, value }) => ({
     key: nameOf(tag),
     value,
     step,
     timestamp: Math.round(run.wallTime(step) * 1000),
   }));
-  for (let at = 0; at < metrics.length; at += mostMetrics)
-    await call("runs/log-batch", { run_id: id, metrics: metrics.slice(at, at + mostMetrics) });
+  for (let at = 0; at < metrics.length; at += maxMetrics)
+    await call("runs/log-batch", { run_id: id, metrics: metrics.slice(at, at + maxMetrics) });
   await call("runs/update", { run_id: id, status: run.status, end_time: run.ended });
   return id;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { randomStream } from "../../../src/core/random.ts";
-import { fuse, type Surroundings } from "./fusions.ts";
+import { fuse, type GraphContext } from "./fusions.ts";
 import { Graph } from "./graph.ts";
 import { Session } from "./onnx.ts";
 import type { OnnxNode } from "./operator.ts";
@@ -8,7 +8,7 @@ import type { OnnxNode } from "./operator.ts";
 const shapes: Readonly<Record<string, readonly (number | string)[]>> = {
   ...{ a: ["B", "T", 4], b: ["B", "T", 4], x: ["B", "T", 4], row: [4], ones: [4], weight: [4], wide: [1, 4] },
 };
-const graph: Surroundings = {
+const graph: GraphContext = {
   outputs: new Set(["y"]),
   shapeOf: (name) => shapes[name],
   isOnes: (name) => name === "ones",
@@ -23,7 +23,7 @@ const norm: OnnxNode = {
 const mul: OnnxNode = { type: "Mul", inputs: ["n", "weight"], outputs: ["m"] };
 const use = (...inputs: string[]): OnnxNode => ({ type: "Sum", inputs, outputs: ["s"] });
 const naming = (from: string): OnnxNode => ({ type: "Identity", inputs: [from], outputs: ["y"] });
-const types = (nodes: readonly OnnxNode[], changes: Partial<Surroundings> = {}) =>
+const types = (nodes: readonly OnnxNode[], changes: Partial<GraphContext> = {}) =>
   fuse(nodes, { ...graph, ...changes }).map(({ type }) => type);
 
 test("a sum, its norm and the norm's weight become one node, which gives the sum too", () => {

@@ -2,7 +2,7 @@ import type { OnnxNode } from "./operator.ts";
 import type { Dim } from "./tensor.ts";
 
 /** The facts that the passes have to know of a graph beside its nodes. */
-export interface Surroundings {
+export interface GraphContext {
   /** Names of the outputs. */
   readonly outputs: ReadonlySet<string>;
   /** Returns the shape of a value that the graph knows; what an operator makes inside of itself has none. */
@@ -11,16 +11,16 @@ export interface Surroundings {
   isOnes(name: string): boolean;
 }
 
-type Pass = (nodes: readonly OnnxNode[], graph: Surroundings) => OnnxNode[];
+type Pass = (nodes: readonly OnnxNode[], graph: GraphContext) => OnnxNode[];
 
 /** Rewrites nodes into fewer that compute the same up to rounding. For the CPU: with few rows, a node's dispatch takes longer than its arithmetic (research/notes/engine.md). */
-export function fuse(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[] {
+export function fuse(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[] {
   const passes: readonly Pass[] = [nameOutputs, dropInverses, weighNorms, addInNorms];
   return passes.reduce<OnnxNode[]>((fused, pass) => pass(fused, graph), [...nodes]);
 }
 
 /** y = Identity(x), which only gives an output its name: the node that makes x makes y. */
-function nameOutputs(nodes: readonly OnnxNode[], { outputs }: Surroundings): OnnxNode[] {
+function nameOutputs(nodes: readonly OnnxNode[], { outputs }: GraphContext): OnnxNode[] {
   const made = new Set(nodes.flatMap((node) => node.outputs));
   const names = new Map<string, string>();
   for (const { type, inputs, outputs: named } of nodes)
@@ -35,7 +35,7 @@ function nameOutputs(nodes: readonly OnnxNode[], { outputs }: Surroundings): Onn
 const norm = "SimplifiedLayerNormalization";
 
 /** The deviations that a norm also gives are not made where nothing reads them. */
-function dropInverses(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[] {
+function dropInverses(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[] {
   const uses = countUses(nodes, graph);
   return nodes.map((node) =>
     node.type === norm && uses(node.outputs[1]) === 0 ? { ...node, outputs: node.outputs.slice(0, 1) } : node,
@@ -43,7 +43,7 @@ function dropInverses(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode
 }
 
 /** norm(x)·w with a vector w: the norm takes w itself. */
-function weighNorms(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[] {
+function weighNorms(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[] {
   const uses = countUses(nodes, graph);
   const norms = new Map(nodes.filter(isPlainNorm).map((node) => [node.outputs[0], node]));
   const weighed = new Set<OnnxNode>();
@@ -60,7 +60,7 @@ function weighNorms(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[]
 }
 
 /** Fuses norm(a + b), where the sum [rows, tokens, size] is used later too: one kernel for both. */
-function addInNorms(nodes: readonly OnnxNode[], graph: Surroundings): OnnxNode[] {
+function addInNorms(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[] {
   const sums = new Map(nodes.filter(({ type }) => type === "Add").map((node) => [node.outputs[0], node]));
   const shapeOf = (name: string) => graph.shapeOf(name)?.join();
   const joined = new Set<OnnxNode>();
@@ -88,7 +88,7 @@ function isPlainNorm({ type, outputs }: OnnxNode): boolean {
 }
 
 /** How often a value is read; being an output counts too. */
-function countUses(nodes: readonly OnnxNode[], { outputs }: Surroundings): (name: string) => number {
+function countUses(nodes: readonly OnnxNode[], { outputs }: GraphContext): (name: string) => number {
   const counts = new Map<string, number>();
   for (const name of [...nodes.flatMap(({ inputs }) => inputs), ...outputs]) counts.set(name, (counts.get(name) ?? 0) + 1);
   return (name) => counts.get(name) ?? 0;

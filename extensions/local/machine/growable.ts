@@ -1,12 +1,12 @@
 /** Bytes that an array may grow to: the most that V8 reserves. Addresses alone are reserved, no memory. */
-const mostBytes = 2 ** 32;
+const maxBytes = 2 ** 32;
 
 /**
  * Numbers that grow and shrink in place. Memory follows the length at once, where an array that nothing refers to any more waits for the garbage
  * collector. Loops over single numbers are slow here, calls such as `set` and `copyWithin` are not.
  */
 export class GrowableFloats {
-  readonly #buffer = new ArrayBuffer(0, { maxByteLength: mostBytes });
+  readonly #buffer = new ArrayBuffer(0, { maxByteLength: maxBytes });
   #array = new Float32Array(this.#buffer, 0, 0);
 
   /** Valid until the next `resize` to fewer numbers. */

@@ -18,7 +18,7 @@ const weightsName = "adapter_model.safetensors";
 const prefix = "base_model.model.";
 
 /** Ways to begin that leave the base as it is. PiSSA, OLoRA and others take from it what they give the adapter, also when it is loaded. */
-const beginnings = [true, false, "gaussian", "orthogonal", "eva"] as const;
+const initialisations = [true, false, "gaussian", "orthogonal", "eva"] as const;
 
 const configSchema = z.looseObject({
   peft_type: z.literal("LORA", { error: ({ input }) => `expected "LORA", not ${JSON.stringify(input)}` }),
@@ -26,12 +26,12 @@ const configSchema = z.looseObject({
   lora_alpha: z.number(),
   target_modules: z.union([z.string(), z.array(z.string())]).nullish(),
   bias: z.literal("none").default("none"),
-  init_lora_weights: z.literal(beginnings).nullish(),
+  init_lora_weights: z.literal(initialisations).nullish(),
   layers_to_transform: z.union([z.array(z.int()), z.int().transform((layer) => [layer])]).nullish(),
 });
 
 /** Fields that do not change what a trained adapter computes, whatever they say. */
-const harmless = new Set([
+const ignoredFields = new Set([
   ...["task_type", "auto_mapping", "base_model_name_or_path", "revision", "peft_version", "inference_mode"],
   ...["lora_dropout", "eva_config", "layers_pattern", "megatron_core", "qalora_group_size", "runtime_config"],
 ]);
@@ -40,7 +40,7 @@ const harmless = new Set([
 function unknownField(file: Readonly<Record<string, unknown>>): string | undefined {
   const says = (value: unknown) =>
     value !== null && value !== false && (typeof value !== "object" || Object.keys(value).length > 0);
-  return Object.keys(file).find((name) => !Object.hasOwn(configSchema.shape, name) && !harmless.has(name) && says(file[name]));
+  return Object.keys(file).find((name) => !Object.hasOwn(configSchema.shape, name) && !ignoredFields.has(name) && says(file[name]));
 }
 
 /** Writes an adapter in full precision. @param base the model's name or folder, recorded for those who load the adapter */

@@ -128,7 +128,7 @@ export function isArchitecture(value: unknown): value is Architecture {
   return typeof value === "string" && Object.hasOwn(architectures, value);
 }
 
-/** Typed alike for all, so that what one of them leaves out may be asked for. */
+/** One type for all, so that optional properties can be read from any. */
 export function traitsOf(architecture: Architecture): Traits {
   return architectures[architecture];
 }

@@ -67,13 +67,13 @@ export interface Lora {
 }
 
 /** Beyond these a file is damaged: no model has them, and to list the tensors of a billion layers would take hours. */
-const [mostLayers, mostWide] = [10_000, 2 ** 31 - 1];
-const size = z.int().positive().max(mostWide);
+const [maxLayers, maxWide] = [10_000, 2 ** 31 - 1];
+const size = z.int().positive().max(maxWide);
 const configSchema = z.looseObject({
   vocab_size: size,
   hidden_size: size,
   intermediate_size: size.nullish(),
-  num_hidden_layers: size.max(mostLayers),
+  num_hidden_layers: size.max(maxLayers),
   num_attention_heads: size,
   num_key_value_heads: size.nullish(),
   head_dim: size.nullish(),

@@ -4,9 +4,9 @@ import type { Row } from "./row.ts";
 /** Tokens that two places have to have in common before the one is copied to the other: fewer are often chance. */
 const leastMatch = 3;
 /** Tokens of a draft: a pass over more costs more than it saves. */
-const mostDrafted = 8;
+const maxDrafted = 8;
 /** Sequences that are kept to draft from. */
-const mostKept = 16;
+const maxKept = 16;
 
 /**
  * Drafts of what a sequence says next, copied from where its last tokens stood before: in itself, or in a sequence that has ended (prompt lookup
@@ -19,7 +19,7 @@ export class Lookup {
   /** Keeps a sequence to draft from, in place of the oldest one. */
   keep(tokens: readonly TokenId[]): void {
     this.#ended.unshift(tokens);
-    this.#ended.length = Math.min(this.#ended.length, mostKept);
+    this.#ended.length = Math.min(this.#ended.length, maxKept);
   }
 
   /** A draft of what follows a row's next token, as far as it may still say something. Undefined for a row with twins, which may draw other tokens. */
@@ -36,7 +36,7 @@ export class Lookup {
   draft(tokens: readonly TokenId[]): readonly TokenId[] {
     let [best, from, length]: [readonly TokenId[], number, number] = [tokens, 0, leastMatch - 1];
     for (const source of [tokens, ...this.#ended])
-      for (let end = source.length - 1; end > length && length < mostDrafted; end--) {
+      for (let end = source.length - 1; end > length && length < maxDrafted; end--) {
         const matched = matchBefore(source, end, tokens);
         if (matched > length) [best, from, length] = [source, end, matched];
       }
@@ -47,6 +47,6 @@ export class Lookup {
 /** The number of tokens before a place in a source that are the last ones of a sequence; at most 8. */
 function matchBefore(source: readonly TokenId[], end: number, tokens: readonly TokenId[]): number {
   let matched = 0;
-  while (matched < mostDrafted && matched < end && source[end - 1 - matched] === tokens[tokens.length - 1 - matched]) matched++;
+  while (matched < maxDrafted && matched < end && source[end - 1 - matched] === tokens[tokens.length - 1 - matched]) matched++;
   return matched;
 }

@@ -9,7 +9,7 @@ import {
   afterCalls,
   type CallResults,
   callTools,
-  type Live,
+  type OpenEpisode,
   opened,
   replyTo,
 } from "../../../src/rollouts/answers.ts";
@@ -73,12 +73,12 @@ export class HostedEpisode {
   readonly opening: readonly Message[];
   readonly #options: RolloutOptions;
   readonly #messages: Message[];
-  #live: Live;
+  #live: OpenEpisode;
   #turns = 0;
   #reward = 0;
   #done = false;
 
-  private constructor(live: Live, options: RolloutOptions) {
+  private constructor(live: OpenEpisode, options: RolloutOptions) {
     this.#live = live;
     this.#options = options;
     this.opening = live.episode.messages;

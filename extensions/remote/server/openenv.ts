@@ -46,7 +46,7 @@ export async function serveOpenenv(options: EnvironmentServerOptions): Promise<R
 const environmentName = (name: string) => name.replaceAll("/", "_");
 
 /** Messages of one WebSocket that wait for their answers. */
-const mostUnanswered = 16;
+const maxUnanswered = 16;
 
 class OpenenvHost {
   readonly #options: EnvironmentServerOptions;
@@ -87,11 +87,11 @@ class OpenenvHost {
     let unanswered = 0;
     socket.on("message", async (data) => {
       // Who sends faster than it is answered, or reads no answers, waits: nothing is read from it meanwhile.
-      if (++unanswered === mostUnanswered) socket.pause();
+      if (++unanswered === maxUnanswered) socket.pause();
       const answer = await session.answer(String(data));
       if (answer === undefined) socket.close();
       else if (socket.readyState === socket.OPEN) await new Promise((sent) => socket.send(JSON.stringify(answer), sent));
-      if (--unanswered < mostUnanswered) socket.resume();
+      if (--unanswered < maxUnanswered) socket.resume();
       if (!this.sessions.has(session.id)) socket.close();
     });
     socket.on("close", () => {

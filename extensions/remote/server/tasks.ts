@@ -6,7 +6,7 @@ import { HttpError } from "../../../src/http/http-error.ts";
 import type { HttpRequest, Reply } from "../../../src/http/server.ts";
 
 /** Most tasks that one answer lists, and the tasks that clients see of a split without an end: they list all before they play one. */
-const mostListed = 10_000;
+const maxListed = 10_000;
 
 const splitSchema = door("a split asked of us", { split: z.string() });
 const indexSchema = door("a task asked of us", { split: z.string(), index: z.int() });
@@ -50,9 +50,9 @@ export async function taskRoute(
   if (route === "tasks") {
     const { split } = parseBody(await body(), splitSchema);
     const size = listedOf(await sizeOf(environment, split));
-    if (size > mostListed)
+    if (size > maxListed)
       throw new HttpError(400, `tasks of "${split}"`, size, {
-        expected: `at most ${mostListed} to list them`,
+        expected: `at most ${maxListed} to list them`,
         hint: "Use num_tasks and task, or task_range.",
       });
     return { json: { tasks: Array.from({ length: size }, (_, index) => placeOf(split, index)), env_name: name } };
@@ -69,14 +69,14 @@ export async function taskRoute(
   // As Python slices: negative places count from the end, and what is outside is left out.
   const at = (place: number) => Math.min(place < 0 ? Math.max(size + place, 0) : place, size);
   const [from, to] = [at(start ?? 0), at(stop ?? size)];
-  if (to - from > mostListed) throw new HttpError(400, "task_range", to - from, { expected: `at most ${mostListed} tasks` });
+  if (to - from > maxListed) throw new HttpError(400, "task_range", to - from, { expected: `at most ${maxListed} tasks` });
   const tasks = Array.from({ length: Math.max(0, to - from) }, (_, i) => placeOf(split, from + i));
   return { json: { tasks, env_name: name } };
 }
 
 /** The tasks of a split that are listed. Later ones of a split without an end can be asked for by their index. */
 function listedOf(size: number): number {
-  return Number.isFinite(size) ? size : mostListed;
+  return Number.isFinite(size) ? size : maxListed;
 }
 
 async function sizeOf(environment: Environment, split: Split): Promise<number> {

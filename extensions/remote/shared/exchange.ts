@@ -34,7 +34,7 @@ const keeping = { keepAlive: true, timeout: 1500 };
 const agents = { "http:": new http.Agent(keeping), "https:": new https.Agent(keeping) };
 
 /** Most redirections of one request. */
-const mostRedirections = 5;
+const maxRedirections = 5;
 
 /** After its last event a server mostly ends the answer at once; it may take this long before its connection is closed. */
 const endsWithinMs = 1000;
@@ -67,7 +67,7 @@ export function exchange(options: Exchange, redirections = 0): Promise<Answered>
       const onward = redirection(response, options);
       if (onward !== undefined) {
         response.resume();
-        if (redirections >= mostRedirections) fail(new WireError(`more than ${mostRedirections} redirections`));
+        if (redirections >= maxRedirections) fail(new WireError(`more than ${maxRedirections} redirections`));
         else settle(() => resolve(exchange({ ...options, url: onward }, redirections + 1)));
         return;
       }

@@ -195,10 +195,10 @@ describe("sampling", () => {
   test("keeps at most a given number of calls in flight", async () => {
     const { server, model } = await openModel(new ScriptedServer(), { inFlight: 3 });
     const sampler = await model.saveForSampler("s");
-    server.mostInFlight = 0;
+    server.maxInFlight = 0;
     const drawn = await Promise.all(Array.from({ length: 20 }, () => sampler.sample(call)));
     expect(drawn.map(({ sequences }) => sequences[0].tokens)).toEqual(Array(20).fill([3]));
-    expect(server.mostInFlight).toBe(3);
+    expect(server.maxInFlight).toBe(3);
   });
 
   test("draws again what the server lost", async () => {

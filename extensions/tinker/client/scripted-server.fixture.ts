@@ -22,7 +22,7 @@ export class ScriptedServer {
   /** Polls of each future that answer "not yet". */
   slowPolls = 0;
   inFlight = 0;
-  mostInFlight = 0;
+  maxInFlight = 0;
   readonly #bySequence = new Map<string, string>();
   readonly #futures = new Map<string, { result: () => Response; polls: number }>();
   readonly #names = new Set<string>();
@@ -31,7 +31,7 @@ export class ScriptedServer {
     const path = String(input).replace(/^.*\/api\/v1\//, "");
     this.headers = { ...(init?.headers as Record<string, string>) };
     this.arrived.push(path);
-    this.mostInFlight = Math.max(this.mostInFlight, ++this.inFlight);
+    this.maxInFlight = Math.max(this.maxInFlight, ++this.inFlight);
     try {
       await new Promise((resolve) => setImmediate(resolve));
       if (init?.signal?.aborted) throw new DOMException("aborted", "AbortError");

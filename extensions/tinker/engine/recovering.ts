@@ -9,7 +9,7 @@ type Applied = (model: TinkerModel) => Promise<unknown>;
 
 /**
  * A model that survives its server. What changes it (passes and steps) is kept since the last checkpoint. When the server has lost the model,
- * or nobody knows what it applied, a new model is made from that checkpoint, and what was kept is applied to it once more: rollouts
+ * or nobody knows what it applied, a new model is made from that checkpoint, and what was kept is applied to it again: rollouts
  * that were paid for are in what was kept.
  */
 export class Recovering {

@@ -33,10 +33,10 @@ export class Futures {
   #bytes = 0;
   #sweptAt = Number.NEGATIVE_INFINITY;
 
-  readonly #mostBytes: number;
+  readonly #maxBytes: number;
 
-  constructor(mostBytes: number = defaultResultBytes, now: () => number = Date.now) {
-    this.#mostBytes = mostBytes;
+  constructor(maxBytes: number = defaultResultBytes, now: () => number = Date.now) {
+    this.#maxBytes = maxBytes;
     this.#now = now;
   }
 
@@ -93,7 +93,7 @@ export class Futures {
   /** Looks through all results at most once a second, unless they are too large: with thousands of samples a second it would cost more than they do. */
   #forget(): void {
     const now = this.#now();
-    if (now - this.#sweptAt < sweepMs && this.#bytes <= this.#mostBytes) return;
+    if (now - this.#sweptAt < sweepMs && this.#bytes <= this.#maxBytes) return;
     this.#sweptAt = now;
     for (const [id, { settledAt, deliveredAt }] of this.#entries) {
       if (settledAt === undefined) continue;
@@ -103,7 +103,7 @@ export class Futures {
     const settled = [...this.#entries].filter(([, { outcome }]) => outcome !== undefined);
     const delivered = (entry: Entry) => entry.deliveredAt !== undefined;
     for (const [id] of [...settled.filter(([, e]) => delivered(e)), ...settled.filter(([, e]) => !delivered(e))]) {
-      if (this.#bytes <= this.#mostBytes) return;
+      if (this.#bytes <= this.#maxBytes) return;
       this.#drop(id);
     }
   }

@@ -8,14 +8,14 @@ import { type CustomLoss, evaluateCustomLoss } from "./custom-loss.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
 import type { ServedModel } from "./served-model.ts";
 
-/** A pass as a client asked for it. */
+/** A pass as requested by a client. */
 export interface Pass extends ForwardBackwardCall {
   /** The client's own, for the loss "custom". */
   readonly custom?: CustomLoss;
 }
 
 /** Context tokens of a pass, repeated for every run of targets: more would not fit in memory. */
-const mostContextTokens = 2e7;
+const maxContextTokens = 2e7;
 
 /** @throws HttpError naming the first thing that this server does not compute */
 export function requirePass({ data, lossFn, config, custom }: Pass, { vocabularySize, maxLength }: ServedModel): void {
@@ -45,7 +45,7 @@ export function requirePass({ data, lossFn, config, custom }: Pass, { vocabulary
     (sum, { tokens, targets }) => sum + runsOf(tokens, targets).reduce((s, { before }) => s + before, 0),
     0,
   );
-  if (context > mostContextTokens)
+  if (context > maxContextTokens)
     throw new HttpError(422, "targets that are not the next token", context, { expected: "shorter or fewer data" });
 }
 

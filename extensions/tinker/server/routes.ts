@@ -40,7 +40,7 @@ const pollMs = 20_000;
 /** Clones of a sampling session number their requests from multiples of it, as the SDK does. */
 const seqIdsOfClone = 1_000_000_000;
 /** Custom losses of all sessions together. */
-const mostCustomLosses = 1000;
+const maxCustomLosses = 1000;
 
 const acknowledged = (requestId: string, more: object = {}): Reply => ({ json: { request_id: requestId, ...more } });
 
@@ -190,8 +190,8 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     const { session_id, custom_loss_seq_id, ...loss } = parseBody(body, customLossSchema);
     const loss_id = `${service.sessions.find(session_id).id}:loss:${custom_loss_seq_id}`;
     requireCustomLoss(loss);
-    if (service.customLosses.size >= mostCustomLosses)
-      throw new HttpError(429, "custom losses", mostCustomLosses + 1, { expected: `at most ${mostCustomLosses}` });
+    if (service.customLosses.size >= maxCustomLosses)
+      throw new HttpError(429, "custom losses", maxCustomLosses + 1, { expected: `at most ${maxCustomLosses}` });
     service.customLosses.set(loss_id, loss);
     return acknowledged(service.later(async () => ({ json: { type: "create_custom_loss", loss_id } })));
   },
@@ -316,11 +316,11 @@ function decoded(body: Buffer): ForwardBackwardRequest {
 /** @throws HttpError where nothing would be trained */
 function trainedBy(
   lora: { rank: number; seed?: number | null; train_attn: boolean; train_mlp: boolean } | null | undefined,
-  { modules, mostRank }: ServedModel,
+  { modules, maxRank }: ServedModel,
 ): Trained {
   if (lora == null || lora.rank === 0) return "full";
-  if (lora.rank > mostRank)
-    throw new HttpError(422, "lora_config.rank", lora.rank, { expected: `at most ${mostRank}, the width of the model` });
+  if (lora.rank > maxRank)
+    throw new HttpError(422, "lora_config.rank", lora.rank, { expected: `at most ${maxRank}, the width of the model` });
   const targets = [...(lora.train_attn ? modules.attention : []), ...(lora.train_mlp ? modules.mlp : [])];
   if (targets.length === 0)
     throw new HttpError(422, "lora_config", "train_unembed alone", {

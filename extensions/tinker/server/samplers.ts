@@ -30,7 +30,7 @@ interface Shelved {
   users: number;
 }
 
-/** The samplers in memory: those used last, up to a limit. Others are on disk, and are opened again when they are asked for. */
+/** The samplers in memory: those used last, up to a limit. Others are on disk, and are reopened on demand. */
 export class Samplers {
   readonly #shelf = new Map<string, Shelved>();
   readonly #store: CheckpointStore;
@@ -86,7 +86,7 @@ export class Samplers {
     }
   }
 
-  /** Closes the samplers that share the engine of a model. They are opened from disk when they are asked for. */
+  /** Closes the samplers that share the engine of a model. They are reopened from disk on demand. */
   async release(owner: string): Promise<void> {
     for (const [path, shelved] of this.#shelf) if (shelved.owner === owner) await this.drop(path);
   }

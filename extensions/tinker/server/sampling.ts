@@ -114,7 +114,7 @@ export async function drawSamples(sampler: OpenSampler, call: CheckedSample, sig
   };
 }
 
-/** One number for each token; NaN for the first, and for those that were not asked for. */
+/** One number for each token; NaN for the first, and for those not requested. */
 async function scorePrompt(sampler: OpenSampler, { prompt, scored }: CheckedSample): Promise<number[]> {
   if (scored === 0) return prompt.map(() => Number.NaN);
   const at = prompt.length - scored;

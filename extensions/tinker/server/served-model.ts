@@ -27,7 +27,7 @@ export interface ServedModel {
   /** Linear modules of the layers, by part. */
   readonly modules: { readonly attention: readonly string[]; readonly mlp: readonly string[] };
   /** The smaller side of its widest linear module: an adapter of a higher rank could say no more. */
-  readonly mostRank: number;
+  readonly maxRank: number;
   /** Most bytes that one opened model takes. */
   bytes(trained: Trained): number;
   /**

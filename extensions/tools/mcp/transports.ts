@@ -88,7 +88,7 @@ function isRunning({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode === null && signalCode === null;
 }
 
-/** Passes on the messages that are whole. Lines that are none are errors, or skipped if they are no JSON. */
+/** Forwards whole messages. Malformed messages are errors; lines that are not JSON are skipped. */
 function readAll(received: ReadBuffer, transport: Transport): void {
   for (;;) {
     try {

@@ -82,7 +82,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   });
   const pid = innermost(child.pid ?? 0);
   await limit(pid, memoryBytes);
-  const mostResident = ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes;
+  const maxResident = ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes;
   keepAlive(child, false);
   listener = () => kill();
 
@@ -103,7 +103,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
       const look = async () => {
         const bytes = await residentBytes(pid);
         if (done) return;
-        if (bytes !== undefined && bytes > mostResident) return finish("memory");
+        if (bytes !== undefined && bytes > maxResident) return finish("memory");
         setTimeout(look, lookMs).unref();
       };
       onEnd = () => finish("crash");

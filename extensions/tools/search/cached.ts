@@ -65,7 +65,7 @@ function fileOf(folder: string, key: string): string {
   return join(folder, `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.json`);
 }
 
-/** undefined where there is none, or a broken one. */
+/** Undefined if it is missing or broken. */
 async function readEntry(folder: string, key: string): Promise<readonly SearchResult[] | undefined> {
   try {
     const { results, ...entry } = fileSchema.parse(JSON.parse(await readFile(fileOf(folder, key), "utf8")));

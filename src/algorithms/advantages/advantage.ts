@@ -50,7 +50,7 @@ export interface AdvantageKind<
   teacher?(config: SettingsOf<Shape>): string;
   /** The metrics that it alone reports. Default none. */
   readonly metrics?: Glossary<Measured>;
-  /** Returns the first need that a run does not meet, before anything is sampled. Default: there is none. */
+  /** Returns the first requirement that a run lacks, before anything is sampled. Default: none. */
   unmet?(config: SettingsOf<Shape>, run: RunFacts): Unmet | undefined;
   estimate(evidence: Evidence, config: SettingsOf<Shape>): Estimate | Promise<Estimate>;
 }
@@ -63,7 +63,7 @@ export interface RunFacts {
   readonly klInReward: boolean;
 }
 
-/** A need that a run does not meet. */
+/** A requirement that a run lacks. */
 export interface Unmet {
   /** The path of the setting that has it, within the kind's own settings. */
   readonly setting: string;

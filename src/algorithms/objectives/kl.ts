@@ -9,7 +9,7 @@ export const klCutOff = 10;
 
 export interface KlOptions {
   readonly estimator: KlEstimator;
-  /** Largest k3 of a token, in nats. Infinity is none: then |x| is not limited either. Default 10. */
+  /** Largest k3 of a token, in nats. Infinity: no limit, on |x| either. Default 10. */
   readonly cutOff?: number;
 }
 

@@ -16,7 +16,7 @@ import {
 } from "./turn-update.ts";
 import type { TurnUpdate } from "./turn-updates.ts";
 
-/** Turns of the turn update before whose r a later turn update reads, with the log-probs that r is taken to. */
+/** Turns of the previous turn update whose r a later one reads, with the log-probs that r is relative to. */
 interface Looked {
   readonly samples: readonly ActionInContext[];
   readonly oldLogprobs: Logprobs;

@@ -3,7 +3,7 @@ import type { Message } from "../../core/messages.ts";
 import type { Turn } from "../../core/trajectory.ts";
 import type { TokenPolicy } from "../../environments/environment.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { Live } from "../answers.ts";
+import type { OpenEpisode } from "../answers.ts";
 import type { RolloutOptions } from "../options.ts";
 
 /**
@@ -12,28 +12,28 @@ import type { RolloutOptions } from "../options.ts";
  */
 export interface Actor {
   /** Begins an episode. @throws ModelError if the chat template refuses the first messages */
-  begin(live: Live, options: RolloutOptions): Speaker;
+  begin(live: OpenEpisode, options: RolloutOptions): ActorSession;
   /**
    * A policy in token ids, for environments that play by themselves. Absent where the actor has no tokens.
    * @param turns gets one for each action
    * @param signal aborted when the episode is over
    */
   policy?(options: RolloutOptions, turns: Turn[], signal: AbortSignal): TokenPolicy;
-  /** Frees what is held of an episode, whether it began or not. */
+  /** Frees an episode's resources, whether it began or not. */
   release(id: string): void;
 }
 
 /** An actor in one episode. */
-export interface Speaker {
+export interface ActorSession {
   /**
    * Chooses the next action.
    * @param turns of the episode so far, `messages` its conversation
    * @returns undefined if there is no room for another one
    * @throws EpisodeStop if there is no room for the first one
    */
-  act(live: Live, turns: readonly Turn[], messages: readonly Message[]): Promise<Act | undefined>;
+  act(live: OpenEpisode, turns: readonly Turn[], messages: readonly Message[]): Promise<Act | undefined>;
   /** Continues behind an action and its answers. @param tools from now on */
-  hear(act: Act, answers: readonly Message[], tools: readonly Tool[]): void;
+  observe(act: Act, answers: readonly Message[], tools: readonly Tool[]): void;
   /** Continues behind the message's content, a beginning of what was said. */
   retract(act: Act): void;
 }

@@ -25,7 +25,7 @@ export interface AskedContext {
 }
 
 /**
- * The conversations of one episode of an agent that somebody else wrote, as one tree of contexts. The agent sends messages; a conversation that
+ * The conversations of one episode of an agent by someone else, as one tree of contexts. The agent sends messages; a conversation that
  * begins with a sampled message's is continued behind the very ids that were sampled. What it forks, compacts or begins is a branch
  * from where its ids part.
  */

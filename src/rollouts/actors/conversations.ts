@@ -14,7 +14,7 @@ export interface Conversation {
   readonly answers: { readonly turn: number; readonly text: string; readonly asked: number }[];
 }
 
-/** Counts how an agent that somebody else wrote asks for its answers. */
+/** Counts how an agent by someone else asks for its answers. */
 export class Conversations {
   readonly #all: Conversation[] = [];
   readonly #asked: (readonly Message[])[] = [];

@@ -8,10 +8,10 @@ import { seedOf } from "../../core/random.ts";
 import type { Turn } from "../../core/trajectory.ts";
 import type { Continuation } from "../../environments/protocol.ts";
 import type { Tool } from "../../tools/tool.ts";
-import type { Live } from "../answers.ts";
+import type { OpenEpisode } from "../answers.ts";
 import { schemasOf } from "../dialogue.ts";
 import type { RolloutOptions } from "../options.ts";
-import type { Act, Actor, Speaker } from "./actor.ts";
+import type { Act, Actor, ActorSession } from "./actor.ts";
 import { type DescribedMessage, described, describedTool, readNative, ToolNames, withStopString } from "./endpoint-messages.ts";
 
 export interface EndpointActorSettings extends EndpointSettings {
@@ -33,7 +33,7 @@ export interface EndpointActorSettings extends EndpointSettings {
  */
 export function endpointActor(settings: EndpointActorSettings): Actor {
   const service = new Service(settings);
-  return { begin: (live, options) => new EndpointSpeaker(settings, service, live, options), release: () => {} };
+  return { begin: (live, options) => new EndpointSession(settings, service, live, options), release: () => {} };
 }
 
 /** The server, and whether it takes requests of this kind at all. */
@@ -82,7 +82,7 @@ class Service {
   }
 }
 
-class EndpointSpeaker implements Speaker {
+class EndpointSession implements ActorSession {
   readonly #settings: EndpointActorSettings;
   readonly #service: Service;
   readonly #options: RolloutOptions;
@@ -95,7 +95,7 @@ class EndpointSpeaker implements Speaker {
   /** Tokens of the first request, and of the newest one with its answer. Undefined if the server reports none. */
   #tokens: { readonly first: number; readonly now: number } | undefined;
 
-  constructor(settings: EndpointActorSettings, service: Service, { episode }: Live, options: RolloutOptions) {
+  constructor(settings: EndpointActorSettings, service: Service, { episode }: OpenEpisode, options: RolloutOptions) {
     this.#settings = settings;
     this.#service = service;
     this.#options = options;
@@ -103,7 +103,7 @@ class EndpointSpeaker implements Speaker {
     this.#shown = episode.messages.map((message) => described(message, this.#names));
   }
 
-  async act({ episode: { protocol }, tools }: Live, turns: readonly Turn[], messages: readonly Message[]) {
+  async act({ episode: { protocol }, tools }: OpenEpisode, turns: readonly Turn[], messages: readonly Message[]) {
     const maxTokens = this.#semaphore();
     if (maxTokens < 1) return undefined;
     const stopStrings = protocol?.actions.stopStrings ?? [];
@@ -132,7 +132,7 @@ class EndpointSpeaker implements Speaker {
     } satisfies Act;
   }
 
-  hear: Speaker["hear"] = ({ read: { message, calls } }, answers) => {
+  observe: ActorSession["observe"] = ({ read: { message, calls } }, answers) => {
     const continuation = this.#continuation;
     if (continuation?.kind === "one-message") return this.#grow(message, continuation.write(answers));
     const spoken: AssistantMessage = continuation === undefined ? message : { role: "assistant", content: message.content };
@@ -147,7 +147,7 @@ class EndpointSpeaker implements Speaker {
     }
   };
 
-  retract: Speaker["retract"] = ({ read: { message } }) => this.#grow(message, "");
+  retract: ActorSession["retract"] = ({ read: { message } }) => this.#grow(message, "");
 
   /** Without the message that was to be continued, which llama.cpp repeats. */
   #continued(completion: Completion): Completion {

@@ -5,10 +5,10 @@ import type { Message } from "../../core/messages.ts";
 import { seedOf } from "../../core/random.ts";
 import type { BranchDecision, Turn } from "../../core/trajectory.ts";
 import type { SampledAction, Sampler } from "../../engines/engine.ts";
-import type { Live } from "../answers.ts";
+import type { OpenEpisode } from "../answers.ts";
 import { dialogueOf } from "../dialogue.ts";
 import type { RolloutOptions } from "../options.ts";
-import type { Actor, Speaker } from "./actor.ts";
+import type { Actor, ActorSession } from "./actor.ts";
 import { tokenPolicy } from "./token-policy.ts";
 
 /** Where an episode is before its next action. Never changed, so that more than one can continue from it. */
@@ -21,7 +21,7 @@ export interface EpisodeState {
 
 /** A sampled action, before anything is called or reported: the environment is still as it was when the action was chosen. */
 export interface PendingAction {
-  readonly live: Live;
+  readonly live: OpenEpisode;
   readonly state: EpisodeState;
   readonly action: SampledAction;
 }
@@ -38,13 +38,13 @@ export interface TokenActorOptions {
 /** A model that is sampled through its chat template, or through the episode's text protocol: tokens in, tokens out. */
 export function tokenActor(sampler: Sampler, chat: Chat, { from, onAction }: TokenActorOptions = {}): Actor {
   return {
-    begin: (live, options) => new TokenSpeaker(sampler, chat, live, options, from, onAction),
+    begin: (live, options) => new TokenSession(sampler, chat, live, options, from, onAction),
     policy: (options, turns, signal) => tokenPolicy(sampler, chat, options, turns, signal),
     release: (id) => sampler.release(id),
   };
 }
 
-class TokenSpeaker implements Speaker {
+class TokenSession implements ActorSession {
   readonly #sampler: Sampler;
   readonly #chat: Chat;
   readonly #options: RolloutOptions;
@@ -56,7 +56,7 @@ class TokenSpeaker implements Speaker {
   constructor(
     sampler: Sampler,
     chat: Chat,
-    { episode, tools }: Live,
+    { episode, tools }: OpenEpisode,
     options: RolloutOptions,
     from: EpisodeState | undefined,
     onAction: OnAction | undefined,
@@ -71,7 +71,7 @@ class TokenSpeaker implements Speaker {
     this.#maxLength = Math.min(sampler.info.maxLength, opening + this.#dialogue.maxResponseTokens);
   }
 
-  async act(live: Live, turns: readonly Turn[], messages: readonly Message[]) {
+  async act(live: OpenEpisode, turns: readonly Turn[], messages: readonly Message[]) {
     const context = this.#context;
     const options = this.#options;
     const maxTokens = Math.min(options.maxTokens, this.#maxLength - context.ids.length);
@@ -111,7 +111,7 @@ class TokenSpeaker implements Speaker {
     };
   }
 
-  hear: Speaker["hear"] = ({ read, record }, answers, tools) => {
+  observe: ActorSession["observe"] = ({ read, record }, answers, tools) => {
     try {
       this.#context = this.#dialogue.extend(this.#context, record.action, read.message, answers, tools);
     } catch (error) {
@@ -121,7 +121,7 @@ class TokenSpeaker implements Speaker {
     }
   };
 
-  retract: Speaker["retract"] = ({ read, record }) => {
+  retract: ActorSession["retract"] = ({ read, record }) => {
     this.#context = this.#chat.retract(this.#context, record.action, read.message);
   };
 }

@@ -5,7 +5,7 @@ import { reasonOf } from "../../core/errors.ts";
 import { asForeign } from "../../core/foreign.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
 import type { EpisodeState } from "../actors/token-actor.ts";
-import { answersTo, type Live, opened } from "../answers.ts";
+import { answersTo, type OpenEpisode, opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
 import { dialogueOf } from "../dialogue.ts";
 import type { RolloutOptions } from "../options.ts";
@@ -14,7 +14,7 @@ import type { RolloutOptions } from "../options.ts";
 export type Forking = { readonly by: "clone" | "replay" } | { readonly refused: string };
 
 /** An episode that can copy itself is copied; else it is replayed where its environment and all of its tools allow that. */
-export function forkingOf<T extends Task>(environment: Environment<T>, { episode, tools }: Live): Forking {
+export function forkingOf<T extends Task>(environment: Environment<T>, { episode, tools }: OpenEpisode): Forking {
   if (episode.clone !== undefined) return { by: "clone" };
   const name = `The environment "${environment.name}"`;
   if (environment.replayable !== true)
@@ -46,7 +46,7 @@ export function copyOf(
 }
 
 /** @throws EpisodeStop */
-export function copied(copy: Copy): Live {
+export function copied(copy: Copy): OpenEpisode {
   if ("episode" in copy) return opened(copy.episode);
   throw new EpisodeStop("environment-error", `clone: ${copy.error}`);
 }
@@ -61,7 +61,7 @@ export async function replay<T extends Task>(
   chat: Chat,
   { messages, turns }: EpisodeState,
   options: RolloutOptions,
-): Promise<Live> {
+): Promise<OpenEpisode> {
   const episode = await startEpisode(environment, task, options);
   const dialogue = dialogueOf(chat, episode.protocol);
   let live = opened(episode);

@@ -72,7 +72,7 @@ export async function loadConfigNotes(path?: string, folder = process.cwd()): Pr
 /** This package: a configuration finds it also where it is not installed, as with npx. */
 const self = fileURLToPath(new URL(`../../../entries/index${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
 
-/** Zod, for a file beside which there is none, as with npx. Another one beside it, or of a package that it uses, is left to them. */
+/** This package's zod, for a file without one of its own, as with npx. */
 const zod = createRequire(import.meta.url).resolve("zod");
 
 const largestModule = 64 * 2 ** 20;
@@ -134,7 +134,7 @@ function loaderFor(file: string, options: JitiOptions): Jiti {
   }
 }
 
-/** The package that a module asked for and did not find. An alias such as `@/tools` is none, and no more a runtime's own `bun:sqlite`. */
+/** The package that a module asked for and did not find. Aliases such as `@/tools` and a runtime's modules such as `bun:sqlite` do not count. */
 function missingPackage(cause: unknown): string | undefined {
   return /^Cannot find (?:module|package) '((?:@[^/']+\/)?[\w-][^/:']*)['/]/.exec(reasonOf(cause))?.[1];
 }

@@ -36,7 +36,7 @@ export function costOf(
 
 export const judgeCostSchema = costSchema.omit({ unreported: true });
 
-/** The judge's tokens of an evaluation: its ledger is one for all ways of decoding, so that the last record has them all. */
+/** The judge's tokens of an evaluation. One ledger covers all decodings, so the last record has the total. */
 export function judgeUsage(
   evaluations: readonly EvaluationRecord[],
 ): NonNullable<EvaluationRecord["judged"]>["usage"] | undefined {

@@ -1,4 +1,4 @@
-import { appendMessage, type Live, removeLive, writeLive } from "../../runs/live.ts";
+import { appendMessage, type LiveStatus, removeLive, writeLive } from "../../runs/live.ts";
 import type { OnEvent, TrainingEvent } from "./events.ts";
 
 /** Progress is written at most this often, in milliseconds. */
@@ -9,7 +9,7 @@ const everyMs = 500;
  * left out, since the records of the next step report a full disk.
  */
 export function recordLive(folder: string): { readonly onEvent: OnEvent; close(): void } {
-  let now: Omit<Live, "schema" | "pid" | "host" | "at"> = {
+  let now: Omit<LiveStatus, "schema" | "pid" | "host" | "at"> = {
     ...{ state: "running", step: 0, phase: "start", done: 0, total: 0, tokens: 0 },
   };
   let written = Number.NEGATIVE_INFINITY;

@@ -24,13 +24,13 @@ export function withoutFailures(groups: readonly Group[]): Masked {
 function without(trajectories: readonly Trajectory[], gone: Trajectory): readonly Trajectory[] {
   const rest = trajectories.filter(({ id }) => id !== gone.id);
   const children = rest.filter(({ branch }) => branch?.from === gone.id);
-  const heir = children.reduce<Trajectory | undefined>(
+  const successor = children.reduce<Trajectory | undefined>(
     (best, child) => ((child.branch?.turn ?? 0) > (best?.branch?.turn ?? -1) ? child : best),
     undefined,
   );
-  if (heir === undefined) return rest;
+  if (successor === undefined) return rest;
   return rest.map((trajectory) => {
-    if (trajectory.id === heir.id) return { ...trajectory, branch: gone.branch };
-    return trajectory.branch?.from === gone.id ? { ...trajectory, branch: { ...trajectory.branch, from: heir.id } } : trajectory;
+    if (trajectory.id === successor.id) return { ...trajectory, branch: gone.branch };
+    return trajectory.branch?.from === gone.id ? { ...trajectory, branch: { ...trajectory.branch, from: successor.id } } : trajectory;
   });
 }

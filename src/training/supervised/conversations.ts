@@ -12,7 +12,7 @@ import { exampleLine, harmlessOfRows, inChatFormat, understood } from "./formats
 /** A conversation to learn from. */
 export interface Conversation {
   readonly messages: readonly Message[];
-  /** Those that it was held with. Undefined if it does not say. */
+  /** The tools of the conversation; undefined if it lists none. */
   readonly tools?: readonly Tool[];
 }
 

@@ -7,7 +7,7 @@ type OpenCredit = { -readonly [Key in keyof TurnCredit]: TurnCredit[Key] };
 
 export interface ObservedPolicy {
   readonly policy: Policy;
-  /** Computes the log-probs of groups once more, after the update: one forward pass over their turns that have credits. */
+  /** Recomputes the log-probs of groups after the update: one forward pass over their turns that have credits. */
   rescore(groups: readonly Group[]): Promise<void>;
   credits(): readonly TurnCredit[];
 }

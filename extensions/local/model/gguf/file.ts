@@ -25,7 +25,7 @@ export interface GgufTensor {
 }
 
 const magic = 0x46554747; // "GGUF"
-const [mostTensors, mostEntries, mostParts, longestName] = [2 ** 16, 2 ** 14, 999, 256];
+const [maxTensors, maxEntries, maxParts, longestName] = [2 ** 16, 2 ** 14, 999, 256];
 
 /** A part's name: NAME-00001-of-00003.gguf. */
 const partForm = /^(.*)-(\d{5})-of-(\d{5})\.gguf$/;
@@ -35,7 +35,7 @@ export function ggufParts(file: string, exists: (file: string) => boolean = exis
   const [, stem, , count] = partForm.exec(file) ?? [];
   if (stem === undefined) return [file];
   const total = Number(count);
-  if (total < 1 || total > mostParts) throw new ModelError(file, total, { expected: `1 to ${mostParts} parts` });
+  if (total < 1 || total > maxParts) throw new ModelError(file, total, { expected: `1 to ${maxParts} parts` });
   const parts = Array.from({ length: total }, (_, i) => `${stem}-${String(i + 1).padStart(5, "0")}-of-${count}.gguf`);
   const missing = parts.find((part) => !exists(part));
   if (missing !== undefined)
@@ -74,8 +74,8 @@ function readHeader(file: string): { readonly metadata: Map<string, GgufValue>; 
     const version = reader.uint32("version");
     if (version !== 2 && version !== 3)
       reader.refuse("version", 4, version, "2 or 3, little-endian", "Convert the model with a current llama.cpp.");
-    const tensorCount = reader.size64("number of tensors", mostTensors);
-    const entries = reader.size64("number of metadata entries", mostEntries);
+    const tensorCount = reader.size64("number of tensors", maxTensors);
+    const entries = reader.size64("number of metadata entries", maxEntries);
     const metadata = new Map<string, GgufValue>();
     for (let i = 0; i < entries; i++) {
       const at = reader.position;

@@ -8,7 +8,7 @@ export type GgufValue = number | bigint | boolean | string | readonly GgufValue[
 /** Beyond these a file is damaged: the longest published texts are chat templates, the longest lists vocabularies. */
 const [longestText, longestList] = [2 ** 22, 2 ** 22];
 /** The memory that all texts and lists together may take. */
-const mostBytes = 2 ** 28;
+const maxBytes = 2 ** 28;
 const windowBytes = 2 ** 18;
 
 const again = "Copy or download the file again.";
@@ -122,8 +122,8 @@ export class HeaderReader {
 
   #take(field: string, bytes: number): void {
     this.#taken += bytes;
-    if (this.#taken > mostBytes)
-      this.refuse(field, this.#position, `${this.#taken} bytes with all before it`, `at most ${mostBytes} bytes of metadata`);
+    if (this.#taken > maxBytes)
+      this.refuse(field, this.#position, `${this.#taken} bytes with all before it`, `at most ${maxBytes} bytes of metadata`);
   }
 }
 

@@ -14,8 +14,8 @@ const how = {
 };
 /** A folder's descriptor and flags of the calls that take them. */
 const at = { current: -100, noFollow: 0x100, removeFolder: 0x200, emptyPath: 0x1000 };
-const mostOpen = 256;
-const mostBuffers = 1024;
+const maxOpen = 256;
+const maxBuffers = 1024;
 /** A record of getdents64: a head of 19 bytes and a name with its end. */
 const recordBytes = 280;
 const statusBytes = 96;
@@ -42,7 +42,7 @@ export function fileCalls(files, memory) {
   function claim(stream, lowest = 0) {
     let fd = lowest;
     while (open.has(fd)) fd++;
-    if (fd < 0 || fd >= mostOpen) throw new Failure("EMFILE");
+    if (fd < 0 || fd >= maxOpen) throw new Failure("EMFILE");
     open.set(fd, stream);
     stream.entry.opened++;
     return fd;
@@ -96,7 +96,7 @@ export function fileCalls(files, memory) {
    * @param {number} count
    */
   function buffers(from, count) {
-    if (count < 0 || count > mostBuffers) throw new Failure("EINVAL");
+    if (count < 0 || count > maxBuffers) throw new Failure("EINVAL");
     return Array.from({ length: count }, (_, i) => memory.slice(memory.word(from + 8 * i), memory.word(from + 8 * i + 4)));
   }
 
@@ -230,7 +230,7 @@ export function fileCalls(files, memory) {
         if (writes && isFolder(there)) throw new Failure("EISDIR");
         if ((there.mode & (writes ? 0o200 : 0o400)) === 0) throw new Failure("EACCES");
       }
-      if (open.size >= mostOpen) throw new Failure("EMFILE");
+      if (open.size >= maxOpen) throw new Failure("EMFILE");
       const entry = there ?? files.make(name, kinds.regular | (memory.word(rest) & permissions & ~0o22), { from });
       if ((flags & how.truncate) !== 0 && writes && entry.device === undefined) files.resize(entry, 0);
       return claim({ entry, flags, at: 0, listed: [] });
@@ -375,7 +375,7 @@ export function fileCalls(files, memory) {
     },
     __syscall_poll(from, count) {
       let ready = 0;
-      for (let i = 0; i < Math.min(count, mostOpen); i++) {
+      for (let i = 0; i < Math.min(count, maxOpen); i++) {
         const each = memory.view(from + 8 * i, 8);
         const events = open.has(each.getInt32(0, true)) ? each.getInt16(4, true) & 5 : 32;
         each.setInt16(6, events, true);

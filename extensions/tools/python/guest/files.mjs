@@ -57,7 +57,7 @@ export const kinds = { mask: 0o170000, folder: 0o040000, regular: 0o100000, link
 
 const longestName = 255;
 const longestPath = 4096;
-const mostLinks = 40;
+const maxLinks = 40;
 /** The cost of an entry beside its bytes. */
 const entryBytes = 2048;
 const growth = 2 ** 20;
@@ -82,7 +82,7 @@ export class Files {
    * @param {{ from?: Entry, follow?: boolean }} [options]
    * @returns {{ folder: Entry, name: string, entry: Entry | undefined }}
    */
-  walk(path, { from = this.current, follow = true } = {}, links = { left: mostLinks }) {
+  walk(path, { from = this.current, follow = true } = {}, links = { left: maxLinks }) {
     if (path === "") throw new Failure("ENOENT");
     if (path.length > longestPath) throw new Failure("ENAMETOOLONG");
     let folder = path.startsWith("/") ? this.root : from;

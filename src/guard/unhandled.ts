@@ -8,16 +8,16 @@ export interface StrayWatch {
 }
 
 /**
- * Catches what foreign code throws where nobody waits for it, which would end the process with all steps since the last checkpoint. A rejected
+ * Catches errors of user code that nothing awaits, which would end the process with all steps since the last checkpoint. A rejected
  * promise of a tool or an environment is a warning, once for each of them. An exception, as in a timer, ends the run after a checkpoint.
  * @param subject the name of the work in an error: the run's folder, or a command
  * @param hint the user's next step after an exception
  * @param warn is given a sentence with the name
  */
-export function watchStray(subject: string, hint: string, warn: (message: string) => void): StrayWatch {
+export function watchUnhandled(subject: string, hint: string, warn: (message: string) => void): StrayWatch {
   const controller = new AbortController();
   const warned = new Set<string>();
-  // Names are kept only while somebody observes.
+  // Names are kept only while there is an observer.
   const unobserve = observeForeign({ entered: () => {}, left: () => {}, waits: () => {}, settled: () => {} });
 
   const onRejection = (reason: unknown) => {
