@@ -116,8 +116,8 @@ function filesOf({ data }: DeepResearchSettings, split: CustomarySplit) {
 
 /** @throws EnvError where nothing is left */
 function withoutLeaks(train: readonly Question[], others: readonly Question[]): readonly Question[] {
-  const held = new Set(others.map(({ question }) => wordsOfQuestion(question)));
-  const left = train.filter(({ question }) => !held.has(wordsOfQuestion(question)));
+  const heldOut = new Set(others.map(({ question }) => wordsOfQuestion(question)));
+  const left = train.filter(({ question }) => !heldOut.has(wordsOfQuestion(question)));
   if (left.length > 0 || train.length === 0) return left;
   throw new EnvError("deep-research training questions", train.length, {
     expected: "some that are in no other split",

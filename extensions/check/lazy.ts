@@ -1,8 +1,8 @@
 import { reasonOf } from "../../src/core/errors.ts";
-import type { ForeignLimits } from "../../src/core/foreign.ts";
 import { mean } from "../../src/core/mean.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
 import { reachesOne } from "../../src/core/outcome.ts";
+import type { UserCodeLimits } from "../../src/core/user-code.ts";
 import type { Environment, Lazy, Performance, Task } from "../../src/environments/environment.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
@@ -60,7 +60,7 @@ export async function searchLazyPolicies(
   environment: Environment,
   tools: readonly Tool[],
   { searched, measured }: Tasks,
-  limits: ForeignLimits,
+  limits: UserCodeLimits,
   share: (values: readonly number[]) => Estimate,
 ): Promise<LazyReport> {
   const leftOut: string[] = [];
@@ -178,7 +178,7 @@ async function playLazily(
   environment: Environment,
   task: Task,
   answers: readonly Answer[],
-  limits: ForeignLimits,
+  limits: UserCodeLimits,
 ): Promise<{ readonly success: number; readonly messages: readonly Message[] }> {
   const lazy = Object.fromEntries(answers.flatMap(({ behaviour }) => (behaviour === undefined ? [] : [behaviour])));
   const { messages, score } = (environment.expert as NonNullable<Environment["expert"]>).play(task, lazy);

@@ -1,5 +1,5 @@
-import type { ForeignLimits } from "../../src/core/foreign.ts";
 import type { AssistantMessage, Message, ToolMessage } from "../../src/core/messages.ts";
+import type { UserCodeLimits } from "../../src/core/user-code.ts";
 import { boundedEpisode } from "../../src/environments/bounded.ts";
 import type { Environment, Episode, Score, Task } from "../../src/environments/environment.ts";
 import { whileEpisode } from "../../src/environments/lifetime.ts";
@@ -29,7 +29,7 @@ export async function playScript<T extends Task>(
   environment: Environment<T>,
   task: T,
   script: Script,
-  limits: ForeignLimits,
+  limits: UserCodeLimits,
 ): Promise<Score> {
   return (await playThrough(environment, task, script, limits)).score;
 }
@@ -39,7 +39,7 @@ export async function playThrough<T extends Task>(
   environment: Environment<T>,
   task: T,
   script: Script,
-  limits: ForeignLimits,
+  limits: UserCodeLimits,
 ): Promise<{ readonly score: Score; readonly conversation: readonly Message[] }> {
   return whileEpisode(environment, task, 0, async (started) => {
     const episode = boundedEpisode(started, limits);

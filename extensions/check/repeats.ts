@@ -1,4 +1,4 @@
-import type { ForeignLimits } from "../../src/core/foreign.ts";
+import type { UserCodeLimits } from "../../src/core/user-code.ts";
 import type { Environment, Split, Task } from "../../src/environments/environment.ts";
 import { whileEpisode } from "../../src/environments/lifetime.ts";
 import { playThrough } from "./play.ts";
@@ -11,7 +11,7 @@ const compared = 8;
  * resumed by its seed: what `Math.random` or the clock draws, and state that episodes share, break both in silence.
  * @returns a sentence for tasks, and one for episodes; none if all is repeated
  */
-export async function findUnrepeatable(environment: Environment, split: Split, limits: ForeignLimits): Promise<string[]> {
+export async function findUnrepeatable(environment: Environment, split: Split, limits: UserCodeLimits): Promise<string[]> {
   const size = Math.min(compared, await environment.size(split));
   const tasks: Task[] = [];
   for (let index = 0; index < size; index++) tasks.push(await environment.task(split, index));
@@ -40,7 +40,7 @@ export async function findUnrepeatable(environment: Environment, split: Split, l
 }
 
 /** An episode in which every tool is called once, and its score at the end. */
-async function transcript(environment: Environment, task: Task, limits: ForeignLimits): Promise<unknown[]> {
+async function transcript(environment: Environment, task: Task, limits: UserCodeLimits): Promise<unknown[]> {
   const { protocol, tools: shown } = await whileEpisode(environment, task, 0, (episode) => episode);
   const tools = protocol === undefined ? shown.map(({ name }) => name) : [];
   const { conversation, score } = await playThrough(environment, task, toolOrder(tools).script(task.id, []), limits);

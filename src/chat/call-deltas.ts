@@ -36,7 +36,7 @@ export class CallDeltas {
   #depth = 0;
   #inString = false;
   /** A comma, dropped if a closing bracket follows, and white space. */
-  #held = "";
+  #buffered = "";
 
   constructor(syntax: CallSyntax | undefined) {
     this.#syntax = syntax;
@@ -85,12 +85,12 @@ export class CallDeltas {
       }
       this.#at++;
       if (char === "," || /\s/.test(char)) {
-        this.#held += char;
+        this.#buffered += char;
         continue;
       }
       const closes = char === "}" || char === "]";
-      part += (closes ? this.#held.replace(",", "") : this.#held) + char;
-      this.#held = "";
+      part += (closes ? this.#buffered.replace(",", "") : this.#buffered) + char;
+      this.#buffered = "";
       if (char === '"') this.#inString = true;
       if (char === "{" || char === "[") this.#depth++;
       if (closes && --this.#depth === 0) return part;

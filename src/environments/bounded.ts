@@ -1,4 +1,4 @@
-import { callForeign, type ForeignLimits } from "../core/foreign.ts";
+import { callUserCode, type UserCodeLimits } from "../core/user-code.ts";
 import type { Environment, Episode } from "./environment.ts";
 
 /** For the start and the end of an environment, which may download its data or end a server. */
@@ -11,7 +11,7 @@ export const closeMs = 30_000;
  */
 export function boundedEnvironment<E extends Pick<Environment, "name" | "open" | "close">>(
   environment: E,
-  { timeoutMs, signal }: ForeignLimits,
+  { timeoutMs, signal }: UserCodeLimits,
 ): E {
   const within = { timeoutMs, signal };
   return bounded(environment, `"${environment.name}"`, {
@@ -31,7 +31,7 @@ export function closeUnplayed(started: unknown): void {
 }
 
 /** The same episode, each of whose answers is awaited no longer than the limits say. */
-export function boundedEpisode(episode: Episode, limits: ForeignLimits): Episode {
+export function boundedEpisode(episode: Episode, limits: UserCodeLimits): Episode {
   return bounded(episode, "the environment", {
     ...{ call: limits, afterTools: limits, reply: limits, score: limits },
     close: { timeoutMs: limits.timeoutMs },
@@ -39,7 +39,7 @@ export function boundedEpisode(episode: Episode, limits: ForeignLimits): Episode
 }
 
 /** The same object, whose methods that are named here are called as foreign code. */
-function bounded<T extends object>(object: T, what: string, limits: Readonly<Record<string, ForeignLimits>>): T {
+function bounded<T extends object>(object: T, what: string, limits: Readonly<Record<string, UserCodeLimits>>): T {
   return new Proxy(object, {
     get: (target, name) => {
       const value: unknown = Reflect.get(target, name, target);
@@ -51,7 +51,7 @@ function bounded<T extends object>(object: T, what: string, limits: Readonly<Rec
           given = Reflect.apply(value, target, args);
           return given;
         };
-        const answer = callForeign(`${String(name)}() of ${what}`, call, limit);
+        const answer = callUserCode(`${String(name)}() of ${what}`, call, limit);
         return name === "start"
           ? answer.catch((error: unknown) => {
               closeUnplayed(given);

@@ -1,5 +1,5 @@
 import { ConfigError, EnvError } from "../core/errors.ts";
-import { callForeign, type ForeignLimits } from "../core/foreign.ts";
+import { callUserCode, type UserCodeLimits } from "../core/user-code.ts";
 import { boundedEnvironment, closeMs } from "./bounded.ts";
 import type { Environment, Episode, Task } from "./environment.ts";
 
@@ -11,7 +11,7 @@ import type { Environment, Episode, Task } from "./environment.ts";
  */
 export async function whileOpen<T, E extends Pick<Environment, "name" | "open" | "close">>(
   environment: E,
-  limits: ForeignLimits,
+  limits: UserCodeLimits,
   work: (environment: E) => Promise<T>,
 ): Promise<T> {
   const limited = boundedEnvironment(environment, limits);
@@ -49,7 +49,7 @@ export async function whileEpisode<T, K extends Task>(
   work: (episode: Episode) => T | Promise<T>,
 ): Promise<T> {
   const episode = await environment.start(task, seed);
-  const close = () => callForeign("close() of the environment", () => episode.close?.(), { timeoutMs: closeMs });
+  const close = () => callUserCode("close() of the environment", () => episode.close?.(), { timeoutMs: closeMs });
   let result: T;
   try {
     result = await work(episode);

@@ -1,5 +1,5 @@
 import { appendFileSync, writeSync } from "node:fs";
-import { foreignName } from "../core/foreign.ts";
+import { userCodeName } from "../core/user-code.ts";
 import { schemaVersion } from "../runs/schema.ts";
 
 export interface ExitOptions {
@@ -18,7 +18,7 @@ export interface ExitOptions {
 export function watchExit({ advice, messages, signal }: ExitOptions): () => void {
   const onExit = (code: number) => {
     if (signal?.aborted) return;
-    const who = foreignName();
+    const who = userCodeName();
     const how =
       who === undefined
         ? `The process ended (exit code ${code}) before the work was done: by process.exit(), or because nothing was left to wait for.`

@@ -1,5 +1,5 @@
 import { RunError, reasonOf, ToolError } from "../core/errors.ts";
-import { foreignName, observeForeign } from "../core/foreign.ts";
+import { observeUserCode, userCodeName } from "../core/user-code.ts";
 
 export interface StrayWatch {
   /** Aborted, with an error that names the code, by what cannot be survived. */
@@ -18,10 +18,10 @@ export function watchUnhandled(subject: string, hint: string, warn: (message: st
   const controller = new AbortController();
   const warned = new Set<string>();
   // Names are kept only while there is an observer.
-  const unobserve = observeForeign({ entered: () => {}, left: () => {}, waits: () => {}, settled: () => {} });
+  const unobserve = observeUserCode({ entered: () => {}, left: () => {}, waits: () => {}, settled: () => {} });
 
   const onRejection = (reason: unknown) => {
-    const name = foreignName();
+    const name = userCodeName();
     if (name === undefined) return onException(reason);
     if (warned.has(name)) return;
     warned.add(name);
@@ -31,7 +31,7 @@ export function watchUnhandled(subject: string, hint: string, warn: (message: st
   };
   const onException = (cause: unknown) => {
     if (controller.signal.aborted) return;
-    const name = foreignName();
+    const name = userCodeName();
     controller.abort(
       name === undefined
         ? new RunError(subject, `ended by an error outside of any step (${reasonOf(cause)})`, { hint, cause })

@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { observeForeign } from "../core/foreign.ts";
+import { observeUserCode } from "../core/user-code.ts";
 import { schemaVersion } from "../runs/schema.ts";
 
 /** Places of the shared numbers: a beat of the event loop, the code that runs now (0: none), length of the table of names, open calls by name. */
@@ -45,7 +45,7 @@ export function startWatchdog({ limitMs, advice, messages }: WatchdogOptions): (
   };
   const timer = setInterval(() => Atomics.add(numbers, beat, 1), beatMs);
   timer.unref();
-  const unobserve = observeForeign({
+  const unobserve = observeUserCode({
     entered: (name) => void Atomics.store(numbers, running, idOf(name)),
     left: () => void Atomics.store(numbers, running, 0),
     waits: (name) => void Atomics.add(numbers, open + idOf(name), 1),

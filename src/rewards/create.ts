@@ -1,7 +1,7 @@
 import { DeadlineError } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
-import { callForeign } from "../core/foreign.ts";
 import type { Trajectory } from "../core/trajectory.ts";
+import { callUserCode } from "../core/user-code.ts";
 import type { Task } from "../environments/environment.ts";
 import { type RewardConfig, type RewardOf, rewardName } from "./config.ts";
 import { formatScore, lastAnswer, lengthCost, toolCost } from "./parts.ts";
@@ -87,7 +87,7 @@ function fromCode(reward: Reward, timeoutMs: number): Pick<RewardPart, "score"> 
   return {
     score: async (groups, { signal, onScored, warn }) => {
       const what = `reward "${reward.name}"`;
-      const ask = <T>(work: (signal: AbortSignal) => T | Promise<T>) => callForeign(what, work, { timeoutMs, signal });
+      const ask = <T>(work: (signal: AbortSignal) => T | Promise<T>) => callUserCode(what, work, { timeoutMs, signal });
       const values: (number[] | undefined)[] = [];
       let late = 0;
       for (const group of groups) {

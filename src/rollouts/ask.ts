@@ -2,11 +2,11 @@ import { z } from "zod";
 import { DeadlineError } from "../core/deadline.ts";
 import { EpisodeStop } from "../core/episode-stop.ts";
 import { reasonOf } from "../core/errors.ts";
-import { callForeign } from "../core/foreign.ts";
 import { messageDoor } from "../core/message-doors.ts";
 import type { Message } from "../core/messages.ts";
 import { seedOf } from "../core/random.ts";
 import { type BehaviourCount, toolFailureKinds } from "../core/trajectory.ts";
+import { callUserCode } from "../core/user-code.ts";
 import { closeUnplayed } from "../environments/bounded.ts";
 import type { Environment, Episode, Score, Task } from "../environments/environment.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
@@ -21,7 +21,7 @@ export async function ask<T>(
 ): Promise<T> {
   let answer: T;
   try {
-    answer = await callForeign(`${what}() of the environment`, call, { timeoutMs: episodeTimeoutMs, signal });
+    answer = await callUserCode(`${what}() of the environment`, call, { timeoutMs: episodeTimeoutMs, signal });
   } catch (error) {
     const reason = error instanceof DeadlineError ? "environment-timeout" : "environment-error";
     throw new EpisodeStop(reason, `${what}: ${reasonOf(error)}`);
@@ -173,7 +173,7 @@ export async function close(
   { episodeTimeoutMs }: Pick<RolloutOptions, "episodeTimeoutMs">,
 ): Promise<void> {
   try {
-    await callForeign("close() of the environment", () => episode?.close?.(), { timeoutMs: episodeTimeoutMs });
+    await callUserCode("close() of the environment", () => episode?.close?.(), { timeoutMs: episodeTimeoutMs });
   } catch {
     // The caller has its result.
   }

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { DeadlineError } from "../core/deadline.ts";
 import { reasonOf } from "../core/errors.ts";
-import { callForeign } from "../core/foreign.ts";
 import { host } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolFailure } from "../core/trajectory.ts";
+import { callUserCode } from "../core/user-code.ts";
 import { checkJson, uncheckable } from "../tools/check-json.ts";
 import { cut } from "../tools/cut.ts";
 import { resultText } from "../tools/result-text.ts";
@@ -41,7 +41,7 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
     // A schema is code too: it may throw or make requests.
     const limits = { timeoutMs, signal };
     const check = () => checkArguments(tool, call.arguments);
-    const args = await callForeign(`the schema of tool "${tool.name}"`, check, limits);
+    const args = await callUserCode(`the schema of tool "${tool.name}"`, check, limits);
     if (!args.success)
       return {
         valid: false,
@@ -49,7 +49,7 @@ export async function callTool(tools: readonly Tool[], call: ToolCall, signal?: 
         content: `Error: wrong arguments for ${tool.name}. ${args.problems.map((problem) => `${problem}.`).join(" ")}`,
       };
     const execute = (toolSignal: AbortSignal) => tool.execute(args.data, { signal: toolSignal });
-    const result = await callForeign(`tool "${tool.name}"`, execute, limits);
+    const result = await callUserCode(`tool "${tool.name}"`, execute, limits);
     const { text, lost } = resultText(result);
     const content = readable(cut(text, tool.maxOutput ?? defaultMaxOutput));
     return { valid: true, content, ...(lost === undefined ? {} : { failure: "lost", lost }) };

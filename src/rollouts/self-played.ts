@@ -1,8 +1,8 @@
 import { DeadlineError, idleLimit } from "../core/deadline.ts";
 import { EpisodeStop } from "../core/episode-stop.ts";
 import { EngineError, reasonOf } from "../core/errors.ts";
-import { callForeign } from "../core/foreign.ts";
 import type { Trajectory, Turn } from "../core/trajectory.ts";
+import { callUserCode } from "../core/user-code.ts";
 import { type Environment, namesOf, type Task } from "../environments/environment.ts";
 import type { Actor } from "./actors/actor.ts";
 import { checkedScore } from "./ask.ts";
@@ -57,7 +57,7 @@ export async function playedBySelf<T extends Task>(
   try {
     const begin = () => play.call(environment, task, { ...policy, sample, converse });
     const limits = { timeoutMs: Number.POSITIVE_INFINITY, signal: stop };
-    const { messages, score, fault, without = [] } = await callForeign(`play() of "${environment.name}"`, begin, limits);
+    const { messages, score, fault, without = [] } = await callUserCode(`play() of "${environment.name}"`, begin, limits);
     if (broken !== undefined) throw broken;
     const checked = checkedScore(score);
     if (turns.length === 0) throw new EpisodeStop("environment-error", fault ?? "play ended without asking for an action");

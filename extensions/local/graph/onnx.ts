@@ -321,13 +321,13 @@ function lower(graph: Graph, provider: Provider): Lowered {
 
 /** The nodes of a lowered graph, fewer that compute the same up to rounding. */
 function fused(graph: Graph, { nodes, constants }: Lowered): OnnxNode[] {
-  const held = new Map(constants.map((constant) => [constant.tensor.name, constant]));
+  const byName = new Map(constants.map((constant) => [constant.tensor.name, constant]));
   const values = [...graph.inputs, ...graph.nodes.flatMap(({ outputs }) => outputs), ...constants.map(({ tensor }) => tensor)];
   const shapes = new Map(values.map(({ name, shape }) => [name, shape]));
   return fuse(nodes, {
     outputs: new Set(graph.outputs.map(({ name }) => name)),
     shapeOf: (name) => shapes.get(name),
-    isOnes: (name) => held.get(name)?.data.every((x) => x === 1) ?? false,
+    isOnes: (name) => byName.get(name)?.data.every((x) => x === 1) ?? false,
   });
 }
 

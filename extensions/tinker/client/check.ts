@@ -80,8 +80,8 @@ export function checkedSamples(
     const bad = logprobs.find((value) => !Number.isFinite(value));
     if (bad !== undefined) distrust("a log-prob of a sampled sequence", bad, "a finite number");
     const { vocabularySize = Infinity } = limits;
-    const foreign = tokens.find((token) => token < 0 || token >= vocabularySize);
-    if (foreign !== undefined) distrust("a sampled token", foreign, `0 to ${vocabularySize - 1}`);
+    const outside = tokens.find((token) => token < 0 || token >= vocabularySize);
+    if (outside !== undefined) distrust("a sampled token", outside, `0 to ${vocabularySize - 1}`);
   }
   if (!promptLogprobs) return result;
   const given = result.promptLogprobs ?? [];

@@ -8,7 +8,7 @@ import { failedSchema, metadataSchema, tryAgainSchema } from "./wire/json.ts";
 /** Longest that one poll is held open: proxies close connections that are silent for a minute. */
 const pollMs = 45_000;
 /** Proxies of the hosted service answer 400 now and then, without the JSON that its servers write. */
-const foreignAnswers = 3;
+const maxInvalid = 3;
 
 export interface FutureOptions {
   /** The call whose result it is, for messages. */
@@ -30,7 +30,7 @@ export interface FutureOptions {
 export async function retrieve(transport: Transport, requestId: string, options: FutureOptions): Promise<Answer> {
   const { of, protobuf, onFailure, timeoutMs, signal, onQueue } = options;
   const start = performance.now();
-  let foreign = 0;
+  let invalid = 0;
   for (;;) {
     const left = timeoutMs - (performance.now() - start);
     if (left <= 0) {
@@ -51,7 +51,7 @@ export async function retrieve(transport: Transport, requestId: string, options:
         throw executionError(of, failed.data.error, failed.data.category === "user" ? "never" : onFailure, status);
       return answer;
     }
-    if (status === 400 && !isJson(answer) && ++foreign <= foreignAnswers) continue;
+    if (status === 400 && !isJson(answer) && ++invalid <= maxInvalid) continue;
     if (status === 404 || status === 410) {
       const hint = "The server was restarted, or dropped the result before it was fetched.";
       throw new TinkerError(of, `${status} ${detailOf(answer.bytes)}`, { kind: "lost", retry: onFailure, status, hint });

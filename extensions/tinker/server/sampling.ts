@@ -31,9 +31,9 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
     throw new HttpError(422, "tokens of the prompt", prompt.length, {
       expected: `1 to ${maxLength - 1}, the model's length less one`,
     });
-  const foreign = prompt.find((token) => token >= vocabularySize);
-  if (foreign !== undefined)
-    throw new HttpError(422, "a token of the prompt", foreign, { expected: `0 to ${vocabularySize - 1}` });
+  const outside = prompt.find((token) => token >= vocabularySize);
+  if (outside !== undefined)
+    throw new HttpError(422, "a token of the prompt", outside, { expected: `0 to ${vocabularySize - 1}` });
   for (const key of ["prompt_alt_tokens_k", "record_stability_info"] as const)
     if (body[key])
       throw new HttpError(422, key, body[key], { expected: "nothing: this server has neither it nor stable_reinforce" });
@@ -162,9 +162,9 @@ function checkTargets(cells: Cells, height: number, vocabularySize: number): Tar
     starts == null ? data.length === height * shape[1] : starts.length === height + 1 && columns?.length === data.length;
   if (shape[0] !== height || !isFull || rows.length !== data.length)
     throw new HttpError(422, "target_prompt_logprobs.shape", shape, { expected: `${height} rows, the prompt's tokens less one` });
-  const foreign = data.find((token) => token >= vocabularySize);
-  if (foreign === undefined) return { ...cells, rows };
-  throw new HttpError(422, "target_prompt_logprobs", foreign, { expected: `-1 to ${vocabularySize - 1}` });
+  const outside = data.find((token) => token >= vocabularySize);
+  if (outside === undefined) return { ...cells, rows };
+  throw new HttpError(422, "target_prompt_logprobs", outside, { expected: `-1 to ${vocabularySize - 1}` });
 }
 
 /** The log-prob of each named token at its place of the prompt; 0 where none is named. */

@@ -2,7 +2,7 @@ import type { Chat } from "../../chat/chat.ts";
 import { withinTime } from "../../core/deadline.ts";
 import { EpisodeStop } from "../../core/episode-stop.ts";
 import { reasonOf } from "../../core/errors.ts";
-import { asForeign } from "../../core/foreign.ts";
+import { asUserCode } from "../../core/user-code.ts";
 import type { Environment, Episode, Task } from "../../environments/environment.ts";
 import type { EpisodeState } from "../actors/token-actor.ts";
 import { answersTo, type OpenEpisode, opened } from "../answers.ts";
@@ -36,7 +36,7 @@ export function copyOf(
 ): Copy | Promise<Copy> {
   const failed = (error: unknown): Copy => ({ error: reasonOf(error) });
   try {
-    const copy = asForeign("clone() of the environment", () => episode.clone?.());
+    const copy = asUserCode("clone() of the environment", () => episode.clone?.());
     if (copy === undefined) return { error: "there is none" };
     if (!(copy instanceof Promise)) return { episode: copy };
     return withinTime(() => copy, episodeTimeoutMs, signal).then((made): Copy => ({ episode: made }), failed);

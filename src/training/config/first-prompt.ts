@@ -1,6 +1,6 @@
 import type { Chat } from "../../chat/chat.ts";
-import { callForeign } from "../../core/foreign.ts";
 import type { Message } from "../../core/messages.ts";
+import { callUserCode } from "../../core/user-code.ts";
 import { type Environment, splitWithTasks } from "../../environments/environment.ts";
 import { whileEpisode } from "../../environments/lifetime.ts";
 import type { TextProtocol } from "../../environments/protocol.ts";
@@ -27,7 +27,7 @@ export async function requireFirstPrompt(environment: Environment, timeoutMs = 1
       ...(protocol === undefined ? {} : { protocol }),
     }));
   };
-  return callForeign(`start() of "${environment.name}"`, look, { timeoutMs });
+  return callUserCode(`start() of "${environment.name}"`, look, { timeoutMs });
 }
 
 /** The same, and undefined if the episode cannot be started: a rollout then reports it with its message. */

@@ -1,7 +1,7 @@
 import { ConfigError, EnvError } from "../../core/errors.ts";
-import { callForeign } from "../../core/foreign.ts";
 import { present } from "../../core/present.ts";
 import { didYouMean } from "../../core/settings.ts";
+import { callUserCode } from "../../core/user-code.ts";
 import { type Environment, type Split, splitsOf, type Task } from "../../environments/environment.ts";
 import type { TrainingConfig } from "./settings.ts";
 import { epochsSampler } from "./task-samplers/epochs.ts";
@@ -129,7 +129,7 @@ export async function checkSplit(environment: Environment, setting: string, spli
 /** @throws EnvError if there is no answer in time, or an error */
 export async function sizeOf(environment: Environment, split: Split, timeoutMs = answerMs): Promise<number> {
   try {
-    return await callForeign(`size() of "${environment.name}"`, () => environment.size(split), { timeoutMs });
+    return await callUserCode(`size() of "${environment.name}"`, () => environment.size(split), { timeoutMs });
   } catch (cause) {
     throw new EnvError(`size of the ${split} split of "${environment.name}"`, cause, { expected: "a number of tasks", cause });
   }
@@ -147,7 +147,7 @@ export async function tasksAt(
       const what = `task ${index} of the ${split} split of "${environment.name}"`;
       let given: Task | undefined;
       try {
-        given = await callForeign(`task() of "${environment.name}"`, () => environment.task(split, index), { timeoutMs });
+        given = await callUserCode(`task() of "${environment.name}"`, () => environment.task(split, index), { timeoutMs });
       } catch (cause) {
         if (cause instanceof EnvError) throw cause;
         throw new EnvError(`the error of ${what}`, cause, { expected: "a task", cause });

@@ -133,22 +133,22 @@ export class RolloutPipeline implements RolloutSource {
 class HeldEvents {
   readonly tell: OnEvent;
   readonly #onEvent: OnEvent;
-  #held: TrainingEvent[] | undefined = [];
+  #buffered: TrainingEvent[] | undefined = [];
 
   constructor(onEvent: OnEvent) {
     this.#onEvent = onEvent;
     this.tell = (event) => {
-      if (this.#held === undefined || (event.type !== "phase" && event.type !== "progress")) return onEvent(event);
+      if (this.#buffered === undefined || (event.type !== "phase" && event.type !== "progress")) return onEvent(event);
       // Of several progress events in a row only the last one says something.
-      if (event.type === "progress" && this.#held.at(-1)?.type === "progress") this.#held.pop();
-      this.#held.push(event);
+      if (event.type === "progress" && this.#buffered.at(-1)?.type === "progress") this.#buffered.pop();
+      this.#buffered.push(event);
     };
   }
 
   release(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    for (const event of held) this.#onEvent(event);
+    const buffered = this.#buffered ?? [];
+    this.#buffered = undefined;
+    for (const event of buffered) this.#onEvent(event);
   }
 }
 
@@ -162,12 +162,16 @@ function requireFrozen(
     throw new EngineError("the staleness of rollouts", staleness, {
       expected: `at most ${bound} training steps (rollout.ahead)`,
     });
-  const foreign = turnsOf({ groups }).find((turn) => turn.weightVersion !== weightVersion);
-  if (foreign === undefined) return;
-  throw new EngineError(`the weight version of turn ${foreign.turn} of trajectory ${foreign.trajectory}`, foreign.weightVersion, {
-    expected: `${weightVersion}, that of the frozen policy which sampled its step`,
-    hint: "A step's rollouts come from one policy: the engine's frozen policies must not take new weights.",
-  });
+  const mismatched = turnsOf({ groups }).find((turn) => turn.weightVersion !== weightVersion);
+  if (mismatched === undefined) return;
+  throw new EngineError(
+    `the weight version of turn ${mismatched.turn} of trajectory ${mismatched.trajectory}`,
+    mismatched.weightVersion,
+    {
+      expected: `${weightVersion}, that of the frozen policy which sampled its step`,
+      hint: "A step's rollouts come from one policy: the engine's frozen policies must not take new weights.",
+    },
+  );
 }
 
 /** Over a sample of every turn: about an eighth of the tokens where groups are of eight, so an eighth of a forward pass. */

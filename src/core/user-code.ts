@@ -6,7 +6,7 @@ import { isPromiseLike, withinTime } from "./deadline.ts";
  */
 
 /** Follows which foreign code runs. It is called for every tool call, so it must be quick. */
-export interface ForeignObserver {
+export interface UserCodeObserver {
   /** The code runs, and nothing else can. */
   entered(name: string): void;
   /** It has returned. */
@@ -19,10 +19,10 @@ export interface ForeignObserver {
 
 const hooks = globalThis.process?.getBuiltinModule?.("node:async_hooks");
 const names = hooks === undefined ? undefined : new hooks.AsyncLocalStorage<string>();
-const observers = new Set<ForeignObserver>();
+const observers = new Set<UserCodeObserver>();
 
 /** How long foreign code is waited for. */
-export interface ForeignLimits {
+export interface UserCodeLimits {
   /** In milliseconds. */
   readonly timeoutMs: number;
   /** Ends the wait too. */
@@ -34,16 +34,16 @@ export interface ForeignLimits {
  * @param work is given a signal that is aborted when its answer is no longer awaited
  * @throws DeadlineError when the time is over, the signal's reason when it is aborted, and what the code throws
  */
-export function callForeign<T>(
+export function callUserCode<T>(
   name: string,
   work: (signal: AbortSignal) => T | PromiseLike<T>,
-  { timeoutMs, signal }: ForeignLimits,
+  { timeoutMs, signal }: UserCodeLimits,
 ): Promise<T> {
-  return withinTime((given) => asForeign(name, () => work(given)), timeoutMs, signal);
+  return withinTime((given) => asUserCode(name, () => work(given)), timeoutMs, signal);
 }
 
 /** Calls foreign code under a name, without a limit of time. @throws what it throws */
-export function asForeign<T>(name: string, work: () => T): T {
+export function asUserCode<T>(name: string, work: () => T): T {
   if (observers.size === 0) return work();
   for (const observer of observers) observer.entered(name);
   try {
@@ -62,12 +62,12 @@ export function asForeign<T>(name: string, work: () => T): T {
 }
 
 /** The name of the foreign code to which the present callback belongs, also after its promise has settled. */
-export function foreignName(): string | undefined {
+export function userCodeName(): string | undefined {
   return names?.getStore();
 }
 
 /** @returns ends the observation */
-export function observeForeign(observer: ForeignObserver): () => void {
+export function observeUserCode(observer: UserCodeObserver): () => void {
   observers.add(observer);
   return () => observers.delete(observer);
 }
