@@ -86,7 +86,7 @@ const open: Readonly<Record<string, string>> = {
   "src/actions/": "calls that models write: what is unknown is an argument",
   "extensions/tools/search/": "answers of search services, which are shown as text; and files of our own",
   "extensions/tools/python/": "lines of our own program",
-  "extensions/inference/asked.ts": "requests: unknown fields are refused where their settings of sampling are sorted",
+  "extensions/inference/parsed-request.ts": "requests: unknown fields are refused where their settings of sampling are sorted",
   "extensions/inference/gemini-schema.ts": "a schema's own words",
   "extensions/inference/generate-content.ts": "settings that are handed on, and safety settings of which each is",
   "src/completions/": "answers of services for completions, whose fields differ; what has a meaning is asked for",

@@ -96,9 +96,7 @@ export function constantPolicies(tasks: readonly TaskRequest[]): LazyPolicy[] {
   const common = [...counts]
     .filter(([, times]) => times > 1 && times >= leastConstant * tasks.length)
     .sort((a, b) => b[1] - a[1]);
-  const constant = common
-    .slice(0, maxConstants)
-    .map(([value]) => say(`says ${JSON.stringify(value.slice(0, 40))}`, () => value));
+  const constant = common.slice(0, maxConstants).map(([value]) => say(`says ${JSON.stringify(value.slice(0, 40))}`, () => value));
   const lists = [...fields].flatMap(([name, values]) => {
     const all = [...new Set(values)].join(", ");
     return new Set(values).size < 2 || all.length > maxCharacters ? [] : [say(`lists every ${name} of the file`, () => all)];

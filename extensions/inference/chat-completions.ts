@@ -7,12 +7,13 @@ import type { Message } from "../../src/core/messages.ts";
 import type { DrawnToken } from "../../src/core/trajectory.ts";
 import { parseBody } from "../../src/http/body.ts";
 import { HttpError } from "../../src/http/http-error.ts";
+import { openAiError } from "./openai-error.ts";
 import {
-  type Asked,
   argumentsText,
   callId,
   drawnTokens,
   type Exchange,
+  type ParsedRequest,
   parametersSchema,
   type Replies,
   requestDoor,
@@ -23,8 +24,7 @@ import {
   tokenLogprobs,
   type Wire,
   type WireState,
-} from "./asked.ts";
-import { openAiError } from "./openai-error.ts";
+} from "./parsed-request.ts";
 
 /**
  * `POST /v1/chat/completions` of the OpenAI interface: messages and tools in, a message and calls out. Continuing the last message
@@ -98,10 +98,10 @@ type ChatBody = z.output<typeof chatDoor.schema>;
 
 function read(bytes: Buffer, state: WireState): Exchange {
   const body = parseBody(bytes, chatDoor.schema);
-  const asked = askedOf(body);
+  const parsed = parsedRequest(body);
   const card = { id: `chatcmpl-${state.id}`, created: state.created, model: body.model };
   return {
-    asked,
+    parsed,
     answer: (replies) => ({
       ...card,
       object: "chat.completion",
@@ -117,7 +117,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
   };
 }
 
-function askedOf(body: ChatBody): Asked {
+function parsedRequest(body: ChatBody): ParsedRequest {
   const { max_tokens, max_completion_tokens, temperature, top_p, top_k, seed, stop, response_format } = body;
   const others = chatDoor.others(body);
   if (body.functions && body.tools) throw new HttpError(400, "functions", "some", { expected: "none beside tools" });

@@ -4,9 +4,9 @@ import { drawReply, planReply, replyOf, shownTools } from "../../src/chat/reply.
 import { seedOf } from "../../src/core/random.ts";
 import type { Sampler } from "../../src/engines/engine.ts";
 import { HttpError } from "../../src/http/http-error.ts";
-import type { Sampling } from "./asked.ts";
 import type { ChatModel, InferenceModel } from "./model.ts";
-import { mostBytes, type Prompt, Prompts } from "./prompts.ts";
+import type { Sampling } from "./parsed-request.ts";
+import { maxBytes, type Prompt, Prompts } from "./prompts.ts";
 import { ThreadMasks } from "./thread-masks.ts";
 
 /**
@@ -19,7 +19,7 @@ export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): Inf
     maxLength,
     vocabularySize,
     ...(chat === undefined ? {} : { chat: chatModel(sampler, chat, folder) }),
-    ...(chat === undefined || folder === undefined ? {} : { mostBytes: mostBytes(chat, maxLength) }),
+    ...(chat === undefined || folder === undefined ? {} : { maxBytes: maxBytes(chat, maxLength) }),
     sample: ({ context, maxTokens, stopTokens, stopStrings, temperature, topP, topK, seed }, signal) =>
       sampler.sample({
         context,

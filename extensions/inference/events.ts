@@ -1,5 +1,5 @@
 import type { Reply } from "../../src/http/server.ts";
-import type { SendEvent } from "./asked.ts";
+import type { SendEvent } from "./parsed-request.ts";
 
 /**
  * Makes a reply of events that come by and by. It waits for the first, so that an error before it is an answer with a status.

@@ -1,7 +1,7 @@
 import { EpisodeStop } from "../../src/core/episode-stop.ts";
 import { ModelError, reasonOf } from "../../src/core/errors.ts";
 import { HttpError } from "../../src/http/http-error.ts";
-import type { Failure } from "./asked.ts";
+import type { Failure } from "./parsed-request.ts";
 
 /**
  * Translates an error for a vendor's client. A request that would be refused again is 400: clients repeat 409, 429 and all from 500 on, and

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { ConversationReply } from "../../src/chat/conversation.ts";
 import { Context } from "../../src/core/context.ts";
-import type { WireState } from "./asked.ts";
 import { generateContent } from "./generate-content.ts";
+import type { WireState } from "./parsed-request.ts";
 
 const state = (query = ""): WireState => ({
   ...{ id: "1", created: 0, query: new URLSearchParams(query), kept: new Map() },
@@ -14,14 +14,14 @@ const exchange = (body: object, method = "generateContent", query = "") => {
   if (wire === undefined) throw new Error("no wire");
   return wire.read(Buffer.from(JSON.stringify({ contents: [said("When?")], ...body })), state(query));
 };
-const conversation = (body: object) => exchange(body).asked.conversation;
+const conversation = (body: object) => exchange(body).parsed.conversation;
 const find = { name: "find", parameters: { type: "OBJECT", properties: { title: { type: "STRING" } } } };
 const book = { name: "book", parametersJsonSchema: { type: "object", properties: { room: { type: "string" } } } };
 const tools = [{ functionDeclarations: [find] }, { functionDeclarations: [book] }];
 
 test("a model's name may have slashes, and other routes are others' requests", () => {
-  expect(exchange({}).asked).toMatchObject({ model: "google/m", stream: false, count: 1 });
-  expect(exchange({}, "streamGenerateContent", "alt=sse").asked.stream).toBe(true);
+  expect(exchange({}).parsed).toMatchObject({ model: "google/m", stream: false, count: 1 });
+  expect(exchange({}, "streamGenerateContent", "alt=sse").parsed.stream).toBe(true);
   for (const route of ["/models/m", "/v1beta/models/m:embedContent", "/chat/completions"])
     expect(generateContent(route)).toBeUndefined();
 });
@@ -71,7 +71,7 @@ test("fields may be in snake case, but for the names in schemas and arguments", 
     messages: [{ content: "S" }, { content: "When?" }, { toolCalls: [{ arguments: function_call.args }] }],
     ...{ shown: [{ parameters: parameters_json_schema }], maxTokens: 3 },
   });
-  expect(exchange(body).asked.sampling.others).toEqual({ thinkingConfig: { thinkingBudget: 1 } });
+  expect(exchange(body).parsed.sampling.others).toEqual({ thinkingConfig: { thinkingBudget: 1 } });
 });
 
 test("schemas with types in capitals become JSON schemas", () => {
@@ -117,14 +117,14 @@ test("settings of sampling are read, and those that are not there are named", ()
     thinkingConfig: { includeThoughts: true, thinkingBudget: 0 },
   };
   const safetySettings = [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "BLOCK_NONE" }];
-  const { asked } = exchange({ generationConfig, safetySettings, labels: { team: "a" } });
-  expect(asked).toMatchObject({ count: 2, conversation: { maxTokens: 9, stopStrings: ["."], topLogprobs: 3 } });
-  expect(asked.sampling).toEqual({
+  const { parsed } = exchange({ generationConfig, safetySettings, labels: { team: "a" } });
+  expect(parsed).toMatchObject({ count: 2, conversation: { maxTokens: 9, stopStrings: ["."], topLogprobs: 3 } });
+  expect(parsed.sampling).toEqual({
     ...{ temperature: 0.5, topP: 0.9, topK: 40, seed: 7 },
     others: { frequencyPenalty: 1, thinkingConfig: { thinkingBudget: 0 } },
   });
   const filtered = [{ ...safetySettings[0], threshold: "BLOCK_LOW_AND_ABOVE" }];
-  expect(exchange({ safetySettings: filtered }).asked.sampling.others).toEqual({ safetySettings: filtered });
+  expect(exchange({ safetySettings: filtered }).parsed.sampling.others).toEqual({ safetySettings: filtered });
 });
 
 test("forms: JSON, and a schema of either kind", () => {

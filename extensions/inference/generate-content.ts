@@ -6,12 +6,13 @@ import type { DrawnToken } from "../../src/core/trajectory.ts";
 import { parseBody } from "../../src/http/body.ts";
 import { HttpError } from "../../src/http/http-error.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { geminiMessage, geminiSchema } from "./gemini-schema.ts";
 import {
-  type Asked,
   callId,
   drawnTokens,
   type Exchange,
   type Failure,
+  type ParsedRequest,
   parametersSchema,
   type Replies,
   requestDoor,
@@ -21,8 +22,7 @@ import {
   shownTool,
   type Wire,
   type WireState,
-} from "./asked.ts";
-import { geminiMessage, geminiSchema } from "./gemini-schema.ts";
+} from "./parsed-request.ts";
 
 const route = /^(?:\/v1(?:beta|alpha))?\/models\/(.+):(generateContent|streamGenerateContent|countTokens)$/;
 
@@ -114,14 +114,14 @@ type ContentBody = z.output<typeof contentSchema>;
 type Config = NonNullable<ContentBody["generationConfig"]>;
 type Part = z.output<typeof part>;
 
-function read(bytes: Buffer, state: WireState, { model, stream }: Pick<Asked, "model" | "stream">): Exchange {
+function read(bytes: Buffer, state: WireState, { model, stream }: Pick<ParsedRequest, "model" | "stream">): Exchange {
   const alt = state.query.get("alt");
   if (stream && alt !== "sse") throw new HttpError(400, "alt", alt ?? undefined, { expected: "sse: a stream is of events" });
   const body = parseBody(bytes, contentSchema);
   const config = body.generationConfig ?? {};
   const frame = { modelVersion: model, responseId: state.id };
   return {
-    asked: { model, stream, ...askedOf(body, config) },
+    parsed: { model, stream, ...parsedRequest(body, config) },
     answer: (replies) => ({
       candidates: replies.map((reply, index) => {
         const own = partsOf(reply, config, `${state.id}${index}`);
@@ -134,7 +134,7 @@ function read(bytes: Buffer, state: WireState, { model, stream }: Pick<Asked, "m
   };
 }
 
-function askedOf(body: ContentBody, config: Config): Omit<Asked, "model" | "stream"> {
+function parsedRequest(body: ContentBody, config: Config): Omit<ParsedRequest, "model" | "stream"> {
   const unknown = contentDoor.others(body);
   const { includeThoughts: _, ...thinking } = config.thinkingConfig ?? {};
   const isFiltered = (body.safetySettings ?? []).some(({ threshold }) => !/^(?:BLOCK_NONE|OFF)$/.test(threshold ?? ""));

@@ -1,7 +1,7 @@
 import type { ConversationReply, ConversationRequest } from "../../src/chat/conversation.ts";
 import type { TokenId } from "../../src/core/context.ts";
-import type { Sampling } from "./asked.ts";
 import type { Generated, GenerateRequest } from "./generate.ts";
+import type { Sampling } from "./parsed-request.ts";
 /** A model that answers under its name. */
 export interface InferenceModel {
   /** Longest sequence, context and action together. */

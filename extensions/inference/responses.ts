@@ -4,13 +4,14 @@ import { door } from "../../src/core/door.ts";
 import type { AssistantMessage, Message } from "../../src/core/messages.ts";
 import { parseBody } from "../../src/http/body.ts";
 import { HttpError } from "../../src/http/http-error.ts";
+import { openAiError } from "./openai-error.ts";
 import {
-  type Asked,
   argumentsText,
   CallNames,
   callId,
   drawnTokens,
   type Exchange,
+  type ParsedRequest,
   parametersSchema,
   type Replies,
   requestDoor,
@@ -21,8 +22,7 @@ import {
   tokenLogprobs,
   type Wire,
   type WireState,
-} from "./asked.ts";
-import { openAiError } from "./openai-error.ts";
+} from "./parsed-request.ts";
 
 /** `POST /v1/responses` of the OpenAI interface: items in, items out. Answers are kept for `previous_response_id` and for references to items. */
 export const responses: Wire = { read, error: openAiError };
@@ -125,15 +125,15 @@ const included = ["reasoning.encrypted_content", "message.output_text.logprobs"]
 function read(bytes: Buffer, state: WireState): Exchange {
   const body = parseBody(bytes, responsesDoor.schema);
   const messages = [...earlier(body, state), ...messagesOf(body.input, state)];
-  const asked = askedOf(body, messages);
+  const parsed = parsedRequest(body, messages);
   const whole = ([reply]: Replies, items: readonly OutputItem[] = itemsOf(reply, body, state)) => {
     if (body.store !== false) keep(state, [...messages, withIds(reply, state.id)], items);
     return responseOf(reply, items, body, state);
   };
-  return { asked, answer: (replies) => whole(replies), stream: (send) => streamed(send, body, state, whole) };
+  return { parsed, answer: (replies) => whole(replies), stream: (send) => streamed(send, body, state, whole) };
 }
 
-function askedOf(body: ResponsesBody, messages: readonly Message[]): Asked {
+function parsedRequest(body: ResponsesBody, messages: readonly Message[]): ParsedRequest {
   const { instructions, tool_choice, text, max_output_tokens, temperature, top_p } = body;
   const others = responsesDoor.others(body);
   const strange = (body.include ?? []).find((name) => !included.includes(name));

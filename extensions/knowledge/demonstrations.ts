@@ -4,7 +4,7 @@ import { parseSettings } from "../../src/core/settings.ts";
 import type { Score } from "../../src/environments/environment.ts";
 import { chanceOf, drawSlips, type SlipChance } from "../../src/environments/habits.ts";
 import type { OneMessageProtocol } from "../../src/environments/protocol.ts";
-import { closed, type Ending, type Habit, type ExpertChoices, type QueryStyle, queryStyles, type Step } from "./expert.ts";
+import { closed, type Ending, type ExpertChoices, type Habit, type QueryStyle, queryStyles, type Step } from "./expert.ts";
 import type { KindName } from "./kinds.ts";
 import { completeSettings, type KnowledgeSettings, knowledgeSettingsSchema } from "./settings.ts";
 import { startOf } from "./start.ts";

@@ -8,7 +8,7 @@ import type { Score } from "../../src/environments/environment.ts";
 import { chanceOf, drawSlips, type SlipChance } from "../../src/environments/habits.ts";
 import type { Step } from "../../src/environments/plan.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
-import type { Habit, ExpertState } from "./expert.ts";
+import type { ExpertState, Habit } from "./expert.ts";
 import { emptyNote, lost } from "./handover.ts";
 import type { KindName } from "./kinds.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { close } from "../../src/environments/plan.ts";
 import { careless, drawEvent, drawPerson } from "./draw.ts";
-import { act, type PersonAction, findEvent, listed, lookUp, toPerson } from "./expert.ts";
+import { act, findEvent, listed, lookUp, type PersonAction, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";
 import type { Draft, Kind, Scene } from "./kind.ts";
 import { courierOf, couriers, favourites } from "./rules.ts";
@@ -9,7 +9,12 @@ import { type Day, days } from "./vocabulary.ts";
 
 function onePerson(scene: Scene, words: Draft["words"], action: PersonAction): Draft {
   const { said, name, meant } = drawPerson(scene);
-  return { words: { person: said, ...words }, meant, topic: { action, person: name }, solve: (state) => toPerson(state, said, action) };
+  return {
+    words: { person: said, ...words },
+    meant,
+    topic: { action, person: name },
+    solve: (state) => toPerson(state, said, action),
+  };
 }
 
 const paying = (amount: number): PersonAction => ({

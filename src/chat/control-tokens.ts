@@ -42,9 +42,7 @@ function quoting(tokens: readonly string[]): (text: string) => string {
   if (tokens.length === 0) return withoutMarks;
   // Tokens may overlap: each place at which one begins is marked.
   const begin = new RegExp(`(?=${tokens.map(escaped).join("|")}).`, "gsu");
-  const prefixes = new Set(
-    tokens.flatMap((token) => Array.from({ length: token.length - 1 }, (_, i) => token.slice(0, i + 1))),
-  );
+  const prefixes = new Set(tokens.flatMap((token) => Array.from({ length: token.length - 1 }, (_, i) => token.slice(0, i + 1))));
   const longest = Math.max(...tokens.map(({ length }) => length));
   /** Returns whether what follows in the template might complete a token that the text begins. */
   const endsOpen = (text: string) =>

@@ -43,7 +43,13 @@ export type RunMessage = z.infer<typeof runMessageSchema>;
 export function writeLive(folder: string, live: Omit<LiveStatus, "schema" | "pid" | "host" | "at">): void {
   const path = layout.live(folder);
   const unfinished = join(dirname(path), ".live.json.unfinished");
-  const content: LiveStatus = { schema: schemaVersion, pid: process.pid, host: hostname(), ...live, at: new Date().toISOString() };
+  const content: LiveStatus = {
+    schema: schemaVersion,
+    pid: process.pid,
+    host: hostname(),
+    ...live,
+    at: new Date().toISOString(),
+  };
   mkdirSync(dirname(path), { recursive: true });
   rmSync(unfinished, { recursive: true, force: true });
   writeFileSync(unfinished, `${JSON.stringify(content)}\n`, { flag: "wx" });

@@ -4,7 +4,7 @@ import type { Comparison } from "../../../src/runs/compare.ts";
 import type { ControlRecord } from "../../../src/runs/control.ts";
 import type { Facets } from "../../../src/runs/filter.ts";
 import type { IndexEntry } from "../../../src/runs/index-file.ts";
-import type { Live, RunMessage } from "../../../src/runs/live.ts";
+import type { LiveStatus, RunMessage } from "../../../src/runs/live.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../../src/runs/records.ts";
 import type { Phrase } from "../../inspect/phrases.ts";
 import type { TagCount } from "../../inspect/tags.ts";
@@ -68,7 +68,7 @@ export interface RunDetail {
   readonly summary?: Summary;
   readonly messages: readonly RunMessage[];
   readonly control: readonly ControlRecord[];
-  readonly live?: Live;
+  readonly live?: LiveStatus;
   /** Steps whose weights are kept, to compare with. */
   readonly checkpoints: readonly number[];
   /** Steps that have credits. */

@@ -40,7 +40,9 @@ const ignoredFields = new Set([
 function unknownField(file: Readonly<Record<string, unknown>>): string | undefined {
   const says = (value: unknown) =>
     value !== null && value !== false && (typeof value !== "object" || Object.keys(value).length > 0);
-  return Object.keys(file).find((name) => !Object.hasOwn(configSchema.shape, name) && !ignoredFields.has(name) && says(file[name]));
+  return Object.keys(file).find(
+    (name) => !Object.hasOwn(configSchema.shape, name) && !ignoredFields.has(name) && says(file[name]),
+  );
 }
 
 /** Writes an adapter in full precision. @param base the model's name or folder, recorded for those who load the adapter */

@@ -31,6 +31,8 @@ function without(trajectories: readonly Trajectory[], gone: Trajectory): readonl
   if (successor === undefined) return rest;
   return rest.map((trajectory) => {
     if (trajectory.id === successor.id) return { ...trajectory, branch: gone.branch };
-    return trajectory.branch?.from === gone.id ? { ...trajectory, branch: { ...trajectory.branch, from: successor.id } } : trajectory;
+    return trajectory.branch?.from === gone.id
+      ? { ...trajectory, branch: { ...trajectory.branch, from: successor.id } }
+      : trajectory;
   });
 }
