@@ -58,7 +58,7 @@ export interface Facts {
   readonly trainsSharedTurnsOnce: boolean;
   /** The model that scores the policy's tokens, as a teacher; undefined if there is none. */
   readonly teacher: string | undefined;
-  /** The first need of a part that a run does not meet; undefined where all are met. The path of its setting is within `algorithm`. */
+  /** The first requirement of a part that a run lacks; undefined if none. The path of its setting is within `algorithm`. */
   readonly unmet: (run: RunFacts) => Unmet | undefined;
 }
 

@@ -11,7 +11,7 @@ import type { UserConfig } from "./user-config.ts";
 const trainSplit = "train";
 
 /** Each of these is asked for at every step, for its id. */
-const mostRecordedTasks = 100_000;
+const maxRecordedTasks = 100_000;
 
 /** For one answer of an environment about its tasks, if nothing else is said. */
 const answerMs = 120_000;
@@ -95,9 +95,9 @@ export function withOnlySplit(
 export async function checkSplits({ rollout, evaluation, algorithm }: TrainingConfig, environment: Environment): Promise<void> {
   const { split, tasks, challenge, during } = evaluation;
   const { needsOutcomes } = taskSamplerOf(rollout.tasks);
-  if (needsOutcomes && !((await sizeOf(environment, rollout.split ?? trainSplit)) <= mostRecordedTasks))
+  if (needsOutcomes && !((await sizeOf(environment, rollout.split ?? trainSplit)) <= maxRecordedTasks))
     throw new ConfigError("rollout.tasks", rollout.tasks.kind, {
-      expected: `"epochs", or a split of at most ${mostRecordedTasks} tasks: the outcome of each is recorded`,
+      expected: `"epochs", or a split of at most ${maxRecordedTasks} tasks: the outcome of each is recorded`,
     });
   const needsTasks = algorithm.kind !== "sft" || algorithm.data === undefined; // conversations in a file need none
   if (needsTasks)
