@@ -57,7 +57,9 @@ export const settingsSchema = settingsDoor("a configuration", {
         .describe(
           '`"off"`, or settings of rollouts that branch where the model grows unsure ([rollouts.md](rollouts.md#branching))',
         ),
-      tasks: anyTaskSampler.prefault({ kind: "epochs" }),
+      tasks: anyTaskSampler
+        .prefault({ kind: "epochs" })
+        .describe("which training tasks a step takes: `epochs` or `difficulty` ([samplers](algorithms/custom.md#task-samplers))"),
       split: splitName.optional().describe("split of the training tasks; `train` if omitted"),
       maxTurns: z.int().min(1).max(maxLength).default(20).describe("assistant messages of an episode, at most"),
       maxTurnsPerRequest: z.int().min(1).optional().describe("the same since the last user message; no limit if omitted"),
