@@ -3,6 +3,6 @@ interface End {
   answer: { text: string; looked: string[]; done: string[] };
 }
 
-/** 1 if this order was looked up, exactly the right thing was done, and the customer hears of it; where nothing is to be done, to wait. */
+/** 1 if this order was looked up, exactly the right thing was done, and the customer reads words about it; where nothing is done, to wait. */
 export default ({ task: { order, deed }, answer: { looked, done, text } }: End) =>
-  Number(looked.includes(order) && done.join() === deed && (deed === "" ? /\bwait\b/i.test(text) : text.trim() !== ""));
+  Number(looked.includes(order) && done.join() === deed && (deed === "" ? /\bwait\b/i : /^[^<>]*\w[^<>]*$/).test(text));
