@@ -84,6 +84,8 @@ test("constant answers in the form that is asked for, answers in prompts, equal 
   };
   const report = await checkAgent({ agent: asks, tasks, reward });
   expect(report.policies.find(({ policy }) => policy === 'says "shut"')).toMatchObject({ success: 5 / 8, tasks: 8 });
+  const floors = report.findings.filter((finding) => finding.includes("the floor"));
+  expect(floors).toEqual([expect.stringContaining('says "shut" solves 5 of 8')]);
   expect(report.leaks).toEqual([{ field: "label", tasks: 4, example: "Is door 0 shut?" }]);
   expect(report.equalPrompts).toEqual([{ prompt: "Is it?", tasks: 2 }]);
   const raising = () => {

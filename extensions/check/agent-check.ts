@@ -16,6 +16,7 @@ import { serveInference, unknownRoute } from "../inference/server.ts";
 import {
   answerFields,
   callingPolicies,
+  constantAdvice,
   constantPolicies,
   type LazyPolicy,
   lazyAnswer,
@@ -66,6 +67,14 @@ export interface AgentCheckReport {
   /** In words, what should be mended. Empty if nothing was found. */
   readonly findings: readonly string[];
 }
+
+/** A result, and how it is judged. */
+interface Played extends LazyResult {
+  readonly isSilent: boolean;
+  readonly advice?: string;
+}
+
+const otherAdvice = "Score what it leaves undone, or take these tasks out.";
 
 const refuseUnknown = optionsDoor<AgentCheck>("checkAgent", {
   ...{ agent: true, reward: true, tasks: true, timeoutMs: true, policyMs: true, concurrency: true, onProgress: true },
@@ -158,13 +167,13 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
   };
 
   try {
-    const results: (LazyResult & { readonly isSilent: boolean })[] = [];
+    const results: Played[] = [];
     const add = async (policies: readonly LazyPolicy[], isSilent: boolean) => {
       for (const policy of policies) {
         const scores = [...(await play(policy, true))];
         const solved = scores.find(([, { success }]) => success)?.[0].prompt;
         results.push({
-          ...{ policy: policy.name, tasks: scores.length, isSilent },
+          ...{ policy: policy.name, tasks: scores.length, isSilent, advice: policy.advice },
           success: meanOf(scores.map(([, { success }]) => Number(success))),
           reward: meanOf(scores.map(([, score]) => score.reward)),
           ...(solved === undefined ? {} : { example: solved }),
@@ -185,7 +194,7 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
     const all = counts.filter((solved) => solved === results.length).length;
     const none = counts.filter((solved) => solved === 0).length;
     const report = {
-      ...{ tasks: tasks.length, tools: [...tools], policies: results.map(({ isSilent: _, ...result }) => result) },
+      ...{ tasks: tasks.length, tools: [...tools], policies: results.map(({ isSilent: _, advice: __, ...result }) => result) },
       solvedBy: { none, some: tasks.length - none - all, all },
       ...{ equalPrompts: equalPrompts(tasks), leaks, errors },
       asks: { requests: asks.attempts === 0 ? 1 : asks.requests / asks.attempts, tokens: asks.tokens },
@@ -203,15 +212,17 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
 
 function findingsOf(
   { equalPrompts: equal, leaks, errors, tasks }: Omit<AgentCheckReport, "findings">,
-  results: readonly (LazyResult & { readonly isSilent: boolean })[],
+  results: readonly Played[],
 ): string[] {
   const example = (prompt = "") => JSON.stringify(prompt.slice(0, 100));
-  const holes = results.filter(({ success, isSilent }) => success > (isSilent ? 0 : holeShare));
+  const paid = results.filter(({ success, isSilent }) => success > (isSilent ? 0 : holeShare));
+  const constants = paid.filter(({ advice }) => advice === constantAdvice).sort((a, b) => b.success - a.success);
+  const holes = paid.filter((result) => result.advice !== constantAdvice || result === constants[0]);
   const failed = Object.entries(errors).filter(([reason]) => reason.startsWith("reward: "));
   return [
     ...holes.map(
-      ({ policy, success, tasks: of, example: prompt }) =>
-        `A policy that ${policy} solves ${Math.round(success * of)} of ${of} tasks, such as ${example(prompt)}. Score what it leaves undone, or take these tasks out.`,
+      ({ policy, success, tasks: of, example: prompt, advice = otherAdvice }) =>
+        `A policy that ${policy} solves ${Math.round(success * of)} of ${of} tasks, such as ${example(prompt)}. ${advice}`,
     ),
     ...leaks.map(
       ({ field, tasks: of, example: prompt }) =>

@@ -17,6 +17,8 @@ export interface LazyPolicy {
   readonly name: string;
   /** True if it calls tools. */
   readonly calls?: true;
+  /** Advice where it is paid. Default: to score what it leaves undone. */
+  readonly advice?: string;
   /** @param task as the file has it, which no policy but an oracle of a field reads */
   act(view: LazyView, task: TaskRequest): AssistantMessage;
 }
@@ -85,6 +87,10 @@ export function answerFields(tasks: readonly TaskRequest[]): Map<string, string[
   return new Map([...fields].slice(0, maxFields));
 }
 
+/** Advice on constant answers, of which only the best is reported. */
+export const constantAdvice = "That is the floor: only more than it is learned.";
+const listAdvice = "Compare whole answers: one that names everything contains the right one.";
+
 /** The least share of tasks with a value, for a constant answer of it. */
 const leastConstant = 0.1;
 
@@ -96,10 +102,13 @@ export function constantPolicies(tasks: readonly TaskRequest[]): LazyPolicy[] {
   const common = [...counts]
     .filter(([, times]) => times > 1 && times >= leastConstant * tasks.length)
     .sort((a, b) => b[1] - a[1]);
-  const constant = common.slice(0, maxConstants).map(([value]) => say(`says ${JSON.stringify(value.slice(0, 40))}`, () => value));
+  const constant = common
+    .slice(0, maxConstants)
+    .map(([value]) => ({ ...say(`says ${JSON.stringify(value.slice(0, 40))}`, () => value), advice: constantAdvice }));
   const lists = [...fields].flatMap(([name, values]) => {
     const all = [...new Set(values)].join(", ");
-    return new Set(values).size < 2 || all.length > maxCharacters ? [] : [say(`lists every ${name} of the file`, () => all)];
+    if (new Set(values).size < 2 || all.length > maxCharacters) return [];
+    return [{ ...say(`lists every ${name} of the file`, () => all), advice: listAdvice }];
   });
   return [...constant, ...lists];
 }
