@@ -106,11 +106,10 @@ const shape = (names: readonly (keyof typeof settingsSchema.shape)[]) =>
 const own = (reward?: z.ZodObject) =>
   z.object(Object.fromEntries(Object.entries(reward?.shape ?? {}).filter(([name]) => !/^(?:kind|name|weight)$/.test(name))));
 
-function command(of: Command, common: ReadonlySet<string>): string[] {
-  const options = of.options.filter(({ flags, description }) => description !== "" && !common.has(flags));
+function command(of: Command): string[] {
   const usage = [pathOf(of), ...of.registeredArguments.map((each) => (each.required ? `<${each.name()}>` : `[${each.name()}]`))];
   const text = of.description().replaceAll(/\s*\n\s*/g, " ");
-  return [`\`${usage.join(" ")}\``, text, options.map(({ flags }) => `\`${flags.replace(/ .*/, "")}\``).join(" ")];
+  return [`\`${usage.join(" ")}\``, text];
 }
 
 function commandTables(): { readonly commands: string; readonly options: string } {
@@ -128,10 +127,7 @@ function commandTables(): { readonly commands: string; readonly options: string 
     return [`\`${each}\``, option.description.replace(/ \(default: .*\)$/, "")];
   });
   return {
-    commands: table(
-      ["command", "purpose", "own options"],
-      all.map((of) => command(of, common)),
-    ),
+    commands: table(["command", "purpose"], all.map(command)),
     options: table(["option of several commands", "meaning"], options),
   };
 }
