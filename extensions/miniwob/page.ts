@@ -4,7 +4,7 @@ import { EnvError } from "../../src/core/errors.ts";
 import { withPackage } from "../../src/core/optional-package.ts";
 import { pageScript } from "./page-script.ts";
 
-const shownSchema = z.object({
+const shownSchema = z.strictObject({
   /** Absent for text that cannot be acted on. */
   ref: z.int().optional(),
   role: z.string(),
@@ -70,7 +70,7 @@ export class Page {
 
   /** The page's own reward, from -1 to 1, without its penalty for time: a model is no slower than its machine. */
   async state(): Promise<{ readonly done: boolean; readonly reward: number }> {
-    return z.object({ done: z.boolean(), reward: z.number() }).parse(await this.#runtime.evaluate("wob.state()"));
+    return z.strictObject({ done: z.boolean(), reward: z.number() }).parse(await this.#runtime.evaluate("wob.state()"));
   }
 
   close(): Promise<void> {
