@@ -84,6 +84,7 @@ const plays = [
     "show.*",
     "reset.*",
     "resets.*.*.*",
+    "pages.*",
   ],
   ...["environment", "tokenizer", "renderer", "host"],
 ];
@@ -112,6 +113,7 @@ const examples = (): Example[] => [
   { environment: { name: "appworld", settings: { python: join(folder, "helper"), root: folder } } },
   { environment: { name: "appworld", settings: { urls: [at] } } },
   { environment: { name: "bfcl", settings: { data: path, python: join(folder, "helper") } } },
+  { environment: { name: "miniwob", settings: { data: path } } },
   { environment: { name: "harbor", settings: { tasks: { train: path } } } },
   { environment: { name: "gsm8k", settings: { data: path } } },
   ...["brave", "serper", "tavily"].map((kind) => ({ environment: research({ search: { kind, ...web } }) })),
@@ -135,6 +137,13 @@ const examples = (): Example[] => [
   { engine: { kind: "local", lora: { from: path } } },
   { engine: { kind: "tinker", url: at, model: "m" } },
   { algorithm: { kind: "sft", data: path } },
+  {
+    algorithm: {
+      kind: "custom",
+      advantage: { kind: "distillation", teacher: path },
+      update: { kind: "reinforce" },
+    },
+  },
   { model: path },
   { model: "someone/else" },
   {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import { acts } from "../../src/core/acts.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { AssistantMessage, Message } from "../../src/core/messages.ts";
 import { seedOf } from "../../src/core/random.ts";
@@ -10,8 +11,8 @@ import { experts } from "./experts.ts";
 import { type Act, openInJsdom, Page, type PageRuntime, type Shown } from "./page.ts";
 
 export const miniwobSettingsSchema = z.strictObject({
-  /** The Python package's folder, which has `html`. */
-  data: z.string(),
+  /** The Python package's folder, which has `html`. Its pages run as code in this process. */
+  data: acts.by(z.string(), (what) => [{ kind: "runs", what: `the pages in ${what}` }]),
   /** Played in turn. Default: all that have an expert. */
   pages: z.array(z.string()).min(1).optional(),
   /** Most actions of an episode. */
