@@ -103,7 +103,7 @@ test("eval, runs and chat work on what train made", async () => {
   const compared = await retrograde("eval --compare evaluations/letters-done-1 model --tasks 3 --k 2 --json");
   expect(compared.exitCode).toBe(0);
   expect(JSON.parse(compared.lines.join("\n")).difference.sampled.success).toMatchObject({ tasks: 3, exact: true });
-  expect(evaluated.lines).toContain("An episode that it fails");
+  expect(evaluated.lines).toContainEqual(expect.stringMatching(/^An episode that it fails \(/));
 
   expect((await retrograde("runs --in .")).lines[2]).toMatch(/^done +seeupo-scaled +2\/2 .*finished/);
   const shown = await retrograde("runs show done --trajectory step-2/1/3");
