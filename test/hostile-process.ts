@@ -1,4 +1,5 @@
 /** One of the servers, for strangers who send what they like: `hostile-process.ts NAME FOLDER`, where FOLDER has a tiny model in `model`. */
+import "../extensions/install.ts";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { startDashboard } from "../extensions/dashboard/server/server.ts";

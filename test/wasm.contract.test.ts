@@ -1,3 +1,4 @@
+import "./office.ts";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";

@@ -31,6 +31,6 @@ export function defaultEnvironment(): { readonly name: string } | undefined {
 /** Returns what the environment of a configuration chooses. */
 export function chosenByEnvironment(written: unknown): unknown {
   const { environment, algorithm } = isRecord(written) ? written : {};
-  if (!isRecord(environment) || !isRecord(algorithm)) return undefined;
-  return settings.get(String(environment.name))?.(algorithm);
+  if (!isRecord(environment) || !isRecord(algorithm) || typeof environment.name !== "string") return undefined;
+  return settings.get(environment.name)?.(algorithm);
 }
