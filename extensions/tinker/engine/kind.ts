@@ -3,9 +3,8 @@ import type { EngineKind } from "../../../src/engines/registry.ts";
 import { tinkerCapabilities } from "./capabilities.ts";
 import { tinkerSettings } from "./settings.ts";
 
-const [certain, possible] = [false, true].map((has) =>
-  tinkerCapabilities({ accumulates: has, adam: has, clips: has, topLogprobs: has }),
-);
+const where = (has: boolean) => tinkerCapabilities({ accumulates: has, adam: has, clips: has, topLogprobs: has });
+const [certain, possible] = [where(false), where(true)];
 
 /** The engine on a Tinker server, as a configuration chooses it. */
 export const tinkerEngine: EngineKind<typeof tinkerSettings> = {
