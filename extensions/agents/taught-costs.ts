@@ -7,10 +7,9 @@ import { shownPath } from "../../src/terminal/invocation.ts";
 import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import { availableMemory } from "../local/machine/memory-available.ts";
 import { gibibytes } from "../local/memory.ts";
-import { planMemory } from "../local/memory-plan.ts";
 import { type ModelConfig, parameterCount } from "../local/model/model-config.ts";
 import { readModelConfig } from "../local/model/model-folder.ts";
-import { memoryUse } from "../local/open.ts";
+import { planNow } from "../local/open.ts";
 import { measurePeak } from "../local/peak.ts";
 import type { AgentRecord } from "./record-agent.ts";
 import type { DemonstrationSettings, TaughtPlan } from "./taught-plan.ts";
@@ -79,8 +78,7 @@ export async function costsOf(
 function plannedBytes(config: TrainingConfig, model: ModelConfig | undefined): number {
   const { engine } = config;
   if (engine.kind !== "local" || model === undefined) return 0;
-  const limit = engine.memory === undefined ? Number.POSITIVE_INFINITY : engine.memory * 2 ** 30;
-  return planMemory(model, memoryUse(engine, trainingUse(config)), { available: Math.min(availableMemory(), limit) }).bytes;
+  return planNow(model, engine, trainingUse(config)).plan.bytes;
 }
 
 /** Attempts at the start whose cost is said before the others are made. */

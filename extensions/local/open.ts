@@ -8,6 +8,7 @@ import { passBytesOn } from "./machine/gpu-memory.ts";
 import { availableMemory } from "./machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "./memory.ts";
 import { planMemory, planText } from "./memory-plan.ts";
+import type { ModelConfig } from "./model/model-config.ts";
 import { readModelConfig } from "./model/model-folder.ts";
 import type { LocalSettings } from "./settings.ts";
 
@@ -34,31 +35,31 @@ export async function inspectModel(
 ): Promise<void> {
   const model = await readModelConfig(file);
   if (use === undefined) return;
-  const memory = memoryUse(settings, use);
-  const { available, limit } = memoryOf(settings);
-  const plan = planMemory(model, memory, { available: Math.min(available, limit) });
+  const { memory, plan, available, limit } = planNow(model, settings, use);
   requireMemory(name, model, { ...memory, ...plan }, available, limit);
 }
 
-/** The bytes that there are, and those that the engine may take. */
-function memoryOf({ memory }: Partial<LocalSettings>): { available: number; limit: number } {
-  return { available: availableMemory(), limit: memory === undefined ? Number.POSITIVE_INFINITY : memory * 2 ** 30 };
+/** Plans a use of a model in the bytes that there are now (`available`), of which the engine may take `limit`. */
+export function planNow(model: ModelConfig, settings: Partial<LocalSettings>, use: EngineUse) {
+  const memory = memoryUse(settings, use);
+  const available = availableMemory();
+  const limit = settings.memory === undefined ? Number.POSITIVE_INFINITY : settings.memory * 2 ** 30;
+  const most = Math.min(available, limit);
+  return { memory, available, limit, most, plan: planMemory(model, memory, { available: most }) };
 }
 
 /** As `EngineKind.open`. */
 export async function openLocal(
   settings: LocalSettings,
   { folder, tokenizer }: ModelParts,
-  { use: wanted, seed = 0 }: EnginePurpose,
+  { use, seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
   const { device, threads, workers, lora, sampling, maxLength } = settings;
-  const use = wanted && memoryUse(settings, wanted);
   const { provider, description } = await chooseProvider(device, threads);
-  const { available, limit } = memoryOf(settings);
-  const most = Math.min(available, limit);
   const model = await readModelConfig(join(folder, "config.json"));
-  const plan = use && planMemory(model, use, { available: most });
-  const said = use?.training && plan ? planText(model, use, plan, most) : undefined;
+  const planned = use && planNow(model, settings, use);
+  const plan = planned?.plan;
+  const said = use?.training && planned ? planText(model, planned.memory, planned.plan, planned.most) : undefined;
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {
