@@ -3,10 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
+import { inKernelRules } from "./kernel-rules.ts";
 
 /** A wall of the operating system around a Python process. It is the second one: the first is WebAssembly's. */
 export interface Wall {
-  readonly name: "namespaces" | "limits" | "profile";
+  readonly name: "namespaces" | "rules" | "limits" | "profile";
   readonly holds: boolean;
   /** The text that says what it does, or why it is missing. */
   readonly text: string;
@@ -26,7 +27,10 @@ export function isWalled(): boolean {
 }
 
 function findWalls(): readonly Wall[] {
-  if (process.platform === "linux") return [namespaces(), limits()];
+  if (process.platform === "linux") {
+    const apart = namespaces();
+    return apart.holds ? [apart, limits()] : [apart, rules(), limits()];
+  }
   if (process.platform === "darwin") return [profile()];
   return [{ name: "limits", holds: false, text: `${process.platform} has none that Node could set` }];
 }
@@ -39,6 +43,7 @@ export function enclosed(command: Command, files: readonly string[]): Command {
   const holding = new Set(walls().flatMap(({ name, holds }) => (holds ? [name] : [])));
   if (holding.has("namespaces")) return inNamespaces(command, files);
   if (holding.has("profile")) return inProfile(command, files);
+  if (holding.has("rules")) return inRules(command, files);
   return holding.has("limits") ? [...endingWithUs(), ...command] : command;
 }
 
@@ -47,18 +52,16 @@ export function enclosed(command: Command, files: readonly string[]): Command {
  * see or to signal; no privileges, and no way to any. All of it ends with its first process, and that one with ours.
  */
 
-const withoutNamespaces = "a program that broke out of WebAssembly could remove files and signal processes";
-
 function namespaces(): Wall {
   const { status, stderr } = run(inNamespaces([which("setpriv"), "--version"], []));
   return status === 0
     ? { name: "namespaces", holds: true, text: "files, network and processes of its own, no privileges" }
-    : { name: "namespaces", holds: false, text: `not allowed here (${lastLine(stderr)}); ${withoutNamespaces}` };
+    : { name: "namespaces", holds: false, text: `not allowed here (${lastLine(stderr)})` };
 }
 
 function inNamespaces(command: Command, files: readonly string[]): Command {
   const setpriv = which("setpriv");
-  const needed = [...new Set([command[0], setpriv, ...librariesOf(command[0]), ...librariesOf(setpriv), ...files])];
+  const needed = [...new Set([setpriv, ...librariesOf(setpriv), ...filesOf(command, files)])];
   const folders = [...new Set(needed.map((file) => `.${dirname(file)}`))];
   // In a table of mounts a space would end a name.
   const written = (path: string) => path.replace(/[\\\s]/g, (each) => `\\${each.charCodeAt(0).toString(8).padStart(3, "0")}`);
@@ -94,9 +97,33 @@ const libraries = new Map<string, readonly string[]>();
 
 /** Returns the libraries that the system's loader maps for a program. */
 function librariesOf(program: string): readonly string[] {
-  const all = libraries.get(program) ?? run(["ldd", program]).stdout.match(/\/\S+(?= \(0x)/g) ?? [];
+  const all = libraries.get(program) ?? run([which("ldd"), program]).stdout.match(/\/\S+(?= \(0x)/g) ?? [];
   libraries.set(program, all);
   return all;
+}
+
+/** Returns all files that a command reads. */
+function filesOf(command: Command, files: readonly string[]): readonly string[] {
+  return [command[0], ...librariesOf(command[0]), ...files];
+}
+
+/*
+ * Without namespaces: the kernel's rules, which the process sets on itself before it is the interpreter. What is not of the interpreter cannot be
+ * read, started or changed by its path, and no other process be signalled, read or slowed.
+ */
+
+function rules(): Wall {
+  const { status, stdout, stderr } = run(inRules([which("setpriv"), "--version"], []));
+  const [version, filter] = stdout.split(/\s/);
+  const parts = [...(Number(version) > 0 ? [`Landlock ${version}`] : []), ...(filter === "1" ? ["seccomp"] : [])];
+  return status === 0 && parts.length > 0
+    ? { name: "rules", holds: true, text: `${parts.join(" and ")}: no other file or process is acted on` }
+    : { name: "rules", holds: false, text: `${lastLine(stderr)}; code that escapes could remove files and signal processes` };
+}
+
+/** Returns a command that runs another one under the kernel's rules. */
+function inRules(command: Command, files: readonly string[]): Command {
+  return [...endingWithUs(), "--no-new-privs", ...inKernelRules(which("perl"), command, filesOf(command, files))];
 }
 
 /*
