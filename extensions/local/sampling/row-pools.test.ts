@@ -86,3 +86,22 @@ test("one long row takes no memory for the short ones beside it", () => {
   pools.add(Array.from({ length: 32 }, (_, i) => ({ row: { tokens: [] }, tokens: i === 7 ? 4096 : 60 })));
   expect(pools.bytes).toBe(bytesOfToken * (32 * 64 + 4096));
 });
+
+test("a pool's view has all the rows that it had when a run began, also after one of them was cancelled", async () => {
+  const pools = new RowPools<Row>(shape, shortest);
+  const rows = [1, 2, 3].map((): { tokens: number[] } => ({ tokens: [] }));
+  pools.add(rows.map((row) => ({ row, tokens: 1 })));
+  rows.forEach((row, i) => {
+    pools.append(row, entries([i + 1]));
+    row.tokens.push(i + 1);
+  });
+  await pools.reading(async () => {
+    const [pool] = pools.pools();
+    pools.remove(rows[0] ?? { tokens: [] });
+    const [keys] = pool?.view().keys ?? [];
+    const size = shape.kvHeads * (pool?.capacity ?? 0) * shape.headDim;
+    expect(keys?.length).toBe(3 * size);
+    // Each row that is left is where the run looks for it.
+    expect([1, 2].map((slot) => keys?.[slot * size])).toEqual([200, 300]);
+  });
+});

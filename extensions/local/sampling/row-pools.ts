@@ -128,11 +128,11 @@ export class RowPools<Row extends Sequence> {
 
   /** Those that have rows, shorter ones first. */
   pools(): Pool<Row>[] {
-    return this.#inOrder().map(({ cache, rows }) => ({
-      rows: [...rows],
-      capacity: cache.capacity,
-      view: () => cache.view(rows.length),
-    }));
+    return this.#inOrder().map(({ cache, rows }) => {
+      const all = [...rows];
+      // Of all these rows, also where some were cancelled while a run over another pool was read: the others' slots keep what they hold.
+      return { rows: all, capacity: cache.capacity, view: () => cache.view(all.length) };
+    });
   }
 
   /** Keys and values of one row, without a copy. Per layer [1, Hk, capacity, size]. */
