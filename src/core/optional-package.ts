@@ -3,13 +3,14 @@ import { ConfigError } from "./errors.ts";
 /**
  * Loads code that needs a package which an installation may leave out (`optionalDependencies`).
  * @param use what needs it, in words
+ * @param install arguments of `npm install` that install it
  * @throws ConfigError with the command that installs it, if it is absent
  */
-export async function withPackage<T>(name: string, use: string, load: () => Promise<T>): Promise<T> {
+export async function withPackage<T>(name: string, use: string, load: () => Promise<T>, install = name): Promise<T> {
   try {
     return await load();
   } catch (cause) {
-    throw absent(name, use, cause);
+    throw absent(name, use, install, cause);
   }
 }
 
@@ -18,16 +19,16 @@ export function requirePackage<T>(name: string, use: string, load: () => T): T {
   try {
     return load();
   } catch (cause) {
-    throw absent(name, use, cause);
+    throw absent(name, use, name, cause);
   }
 }
 
 /** Returns the error of an absent package, or the cause if that is another one. */
-function absent(name: string, use: string, cause: unknown): unknown {
+function absent(name: string, use: string, install: string, cause: unknown): unknown {
   if (!isMissing(cause)) return cause;
   return new ConfigError(`the package ${name}`, undefined, {
     expected: `it to be installed: ${use} need it`,
-    hint: `npm install ${name}`,
+    hint: `npm install ${install}`,
     cause,
   });
 }

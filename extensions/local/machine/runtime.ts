@@ -1,4 +1,5 @@
 import type { InferenceSession } from "onnxruntime-common";
+import { withPackage } from "../../../src/core/optional-package.ts";
 
 /** A tensor of a runtime. */
 export interface RuntimeTensor {
@@ -38,11 +39,20 @@ export interface Runtime {
 
 let node: Promise<Runtime> | undefined;
 
-/** ONNX Runtime's binding for Node, loaded when a session is opened without another one. */
+/** Of all that is missing: named, it would become a dependency of the user's own, whose script runs in the next clean install. */
+const install = "--ignore-scripts";
+
+/**
+ * ONNX Runtime's binding for Node, loaded when a session is opened without another one. It is an optional dependency: where a proxy
+ * blocks what its install script downloads, npm would install nothing at all.
+ * @throws ConfigError with the command that installs it, if it is absent
+ */
 export function nodeRuntime(): Promise<Runtime> {
-  node ??= import("onnxruntime-node").then((binding) => {
-    binding.env.logLevel = "fatal"; // what goes wrong comes as an exception; read once, when the first session is made
-    return { InferenceSession: binding.InferenceSession, Tensor: binding.Tensor, fillsOutputs: true };
-  });
+  node ??= withPackage("onnxruntime-node", "models on this machine", () => import("onnxruntime-node"), install).then(
+    (binding) => {
+      binding.env.logLevel = "fatal"; // what goes wrong comes as an exception; read once, when the first session is made
+      return { InferenceSession: binding.InferenceSession, Tensor: binding.Tensor, fillsOutputs: true };
+    },
+  );
   return node;
 }
