@@ -1,4 +1,6 @@
-import { join } from "node:path";
+import { realpathSync } from "node:fs";
+import { dirname, join, sep } from "node:path";
+import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { EnvError } from "../../src/core/errors.ts";
 import { withPackage } from "../../src/core/optional-package.ts";
@@ -78,10 +80,16 @@ export class Page {
   }
 }
 
+interface Dispatcher {
+  dispatch(request: { readonly opaque?: { readonly url?: string } }, handler: object): boolean;
+}
+
 interface JsdomWindow {
   eval(code: string): unknown;
   close(): void;
   addEventListener(name: "load", listener: () => void): void;
+  /** Reads what the window and its frames load: elements, XMLHttpRequest, WebSocket. */
+  readonly _dispatcher?: Dispatcher;
   readonly HTMLElement: { readonly prototype: object };
   readonly HTMLCanvasElement: { readonly prototype: { getContext: unknown } };
 }
@@ -89,6 +97,7 @@ interface JsdomWindow {
 interface Jsdom {
   readonly JSDOM: { fromFile(file: string, options: object): Promise<{ readonly window: JsdomWindow }> };
   readonly VirtualConsole: new () => object;
+  readonly CookieJar: new () => object;
 }
 
 const loadMs = 60_000;
@@ -106,15 +115,23 @@ const sameDraws = `(() => {
   };
 })()`;
 
-/** Opens a page in jsdom. @param folder html/miniwob of the package */
+/** Opens a page in jsdom, which loads only files of the package. @param folder html/miniwob of the package */
 export async function openInJsdom(folder: string, name: string): Promise<PageRuntime> {
   const specifier: string = "jsdom";
-  const { JSDOM, VirtualConsole } = (await withPackage("jsdom", "pages of MiniWoB++", () => import(specifier))) as Jsdom;
+  const { JSDOM, VirtualConsole, CookieJar } = (await withPackage(
+    "jsdom",
+    "pages of MiniWoB++",
+    () => import(specifier),
+  )) as Jsdom;
   const { window } = await JSDOM.fromFile(join(folder, `${name}.html`), {
     ...{ runScripts: "dangerously", resources: "usable", pretendToBeVisual: true },
     contentType: "text/html; charset=utf-8", // browsers find it out by themselves
     virtualConsole: new VirtualConsole(), // nobody listens
-    beforeParse: complete,
+    cookieJar: alone(new CookieJar()),
+    beforeParse: (window: JsdomWindow) => {
+      serveOnly(realpathSync(dirname(folder)), window);
+      complete(window);
+    },
   });
   const late = AbortSignal.timeout(loadMs);
   await new Promise<void>((resolve, reject) => {
@@ -123,6 +140,34 @@ export async function openInJsdom(folder: string, name: string): Promise<PageRun
   });
   window.eval(sameDraws);
   return { evaluate: async (expression) => window.eval(expression), close: async () => window.close() };
+}
+
+/** Has a window and its frames load nothing but files of a folder: no network, and no other file. */
+function serveOnly(root: string, window: JsdomWindow): void {
+  const loader = window._dispatcher;
+  if (loader === undefined) throw new EnvError("jsdom", "a version that loads in another way", { expected: "jsdom 29" });
+  const { dispatch } = loader;
+  loader.dispatch = (request, handler) => {
+    const url = request.opaque?.url ?? "no address";
+    if (!url.startsWith("data:") && !isInside(root, url)) throw new TypeError(`${url} is not one of the pages' files`);
+    return dispatch.call(loader, request, handler);
+  };
+}
+
+function isInside(root: string, url: string): boolean {
+  try {
+    return realpathSync(fileURLToPath(url)).startsWith(`${root}${sep}`);
+  } catch {
+    return false;
+  }
+}
+
+/** A synchronous XMLHttpRequest passes the loader by: another thread makes it, which gets the cookies as text. So there is no such text. */
+function alone(cookieJar: object): object {
+  const serializeSync = () => {
+    throw new TypeError("a page requests nothing synchronously");
+  };
+  return Object.assign(cookieJar, { serializeSync });
 }
 
 /** Adds what pages use and jsdom does not have: drawing, which only shows clicks, and `innerText`. */
