@@ -152,7 +152,8 @@ test("a teacher's conversations are recorded, a second call continues, and the p
       ["assistant", "In short: B1."],
     ]);
 
-    const [, next = ""] = /Next: .*? (sft --data \S+ --model \S+)/.exec(second.out) ?? [];
+    const [, printed = ""] = /Next: .*? (sft --data \S+ --model smollm2)/.exec(second.out) ?? [];
+    const next = printed.replace("smollm2", "bundled:office");
     const run = join(folder, "run");
     const taught = await invoke(...next.split(" "), "--steps", "1", "--no-dashboard", "--out", run, "--set", "engine.threads=1");
     expect(taught).toMatchObject({ exitCode: 0, error: "" });
@@ -235,6 +236,18 @@ test("another rule plays nothing again; another teacher, reward or file is refus
   writeFileSync(foreign, "mine\n");
   await expect(recordAgent({ ...given, out: foreign })).rejects.toThrow(/it would be overwritten/);
   expect(readFileSync(foreign, "utf8")).toBe("mine\n");
+});
+
+test("a teacher that failed at every task can be repaired; one that has a score is not mixed with another", async () => {
+  const out = join(folder, "repaired.jsonl");
+  const given = { agent: ask, tasks, reward: () => 1, out };
+  const broken = () => JSON.parse("no order");
+  await expect(recordAgent({ ...given, teacher: broken })).rejects.toThrow(
+    /the error of a scripted teacher is.*no order|not valid/,
+  );
+  const working = () => ({ content: "B1" });
+  expect(await recordAgent({ ...given, teacher: working })).toMatchObject({ kept: 3, resumed: 0 });
+  await expect(recordAgent({ ...given, teacher: () => ({ content: "B2" }) })).rejects.toThrow(/the teacher is/);
 });
 
 test("a half line that a kill left is dropped, and its attempt is played again", async () => {

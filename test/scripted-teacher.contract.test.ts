@@ -92,3 +92,11 @@ test("record takes a module as its teacher; a model that is none, and OpenAI's s
   expect((await record("gpt-5-mini@https://api.openai.com/v1")).error).toContain("OPENAI_API_KEY");
   if (key !== undefined) process.env.OPENAI_API_KEY = key;
 });
+
+test("the error of an expert says where in its file it was raised", async () => {
+  const tasks = file("where.jsonl", `${JSON.stringify(taskOf(1))}\n`);
+  const files = [file("agent.mjs", agentText), "--tasks", tasks, "--reward", file("reward.mjs", rewardText)];
+  const expert = file("broken-expert.mjs", "export default ({ messages }) =>\n  JSON.parse(messages[0].role).missing.field;\n");
+  const { error } = await invoke("record", ...files, "--model", expert, "--out", join(folder, "where.demos.jsonl"));
+  expect(error).toMatch(/the error of broken-expert\.mjs is .*It was raised at broken-expert\.mjs:2/);
+});

@@ -99,11 +99,17 @@ function readAttempts(file: string, head: RecordHead): RecordedAttempt[] {
   const read = <S extends z.ZodType>(line: string, schema: S, i: number): z.output<S> =>
     parseJson(line, schema, (expected, cause) => new ConfigError(`${file}:${i}`, line.slice(0, 80), { expected, cause }));
   const found = read(first, headSchema, 1);
+  const attempts = rest.map((line, i) => read(line, attemptSchema, i + 2));
+  // Of a teacher or a reward that failed everywhere and was repaired nothing is mixed.
+  if (attempts.every(({ outcome }) => outcome.kind === "error")) {
+    writeFileAtomic(file, [JSON.stringify(head), ...rest].map((line) => `${line}\n`).join(""));
+    return attempts;
+  }
   for (const field of ["teacher", "scoredBy"] as const)
     if (found[field] !== head[field])
       throw new ConfigError(field === "teacher" ? "the teacher" : "the SHA-256 of the reward", head[field], {
         expected: `${found[field]}, as in ${file}`,
         hint: "Attempts of two teachers or rewards are not mixed: give another --out.",
       });
-  return rest.map((line, i) => read(line, attemptSchema, i + 2));
+  return attempts;
 }

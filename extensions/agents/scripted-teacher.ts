@@ -75,6 +75,13 @@ async function scriptOf(file: string): Promise<ScriptedTeacher> {
   });
 }
 
+/** Where in a script an error was raised. */
+function placeIn(name: string, error: unknown): string | undefined {
+  const stack = error instanceof Error ? (error.stack ?? "") : "";
+  const place = stack.split(/[\s()]/).find((word) => word.includes(`${name}:`));
+  return place === undefined ? undefined : `It was raised at ${basename(place)}.`;
+}
+
 async function asked(script: ScriptedTeacher, name: string, body: TeacherRequest, signal: AbortSignal): Promise<Completion> {
   const failed = (problem: string, cause?: unknown) =>
     new CompletionError(`the answer of ${name}`, problem, "refused", {
@@ -86,7 +93,11 @@ async function asked(script: ScriptedTeacher, name: string, body: TeacherRequest
     said = await withinTime(async () => script(structuredClone(body)), scriptTimeMs, signal);
   } catch (error) {
     if (signal.aborted) throw error;
-    throw failed(reasonOf(error), error);
+    throw new CompletionError(`the error of ${name}`, reasonOf(error), "refused", {
+      expected: "an answer to every request of the agent",
+      hint: placeIn(name, error),
+      cause: error,
+    });
   }
   const read = readCompletion(JSON.stringify({ choices: [{ message: said, finish_reason: "stop" }] }));
   if ("problem" in read) throw failed(read.problem);

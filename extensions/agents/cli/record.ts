@@ -23,8 +23,8 @@ export interface RecordFlags {
   readonly prices?: string;
 }
 
-/** A model that every machine has and can teach. */
-const student = "bundled:office";
+/** The smallest that copies numbers and names; the bundled models know the tools of their own worlds alone. */
+const student = "smollm2";
 
 /** Records demonstrations of an agent with a strong model. @returns the exit code: 1 where nothing was kept */
 export async function recordCommand(agent: readonly string[], flags: RecordFlags, screen: Screen): Promise<number> {
@@ -49,7 +49,7 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
       ? `Next: read the attempts in ${shownPath(attemptsFile(out))}: they say what the teacher did. A lower --keep costs nothing: it plays no attempt again.`
       : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student}`,
   );
-  if (record.rows > 0) screen.line("Or teach a published model: --model Qwen/Qwen3-0.6B");
+  if (record.rows > 0) screen.line("Other models: docs/which-model.md");
   return record.rows === 0 ? 1 : 0;
 }
 
