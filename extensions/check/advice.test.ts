@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Group, Trajectory, Turn } from "../../src/core/trajectory.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import { invoke } from "../../test/command-line.ts";
-import { chancesOf, fittingModels, stepSeconds } from "./advice.ts";
+import { chancesOf, fittingModels, guessedStepSeconds, stepSeconds } from "./advice.ts";
 
 const turn = (context: number, action: number, calls = 1, invalid = 0): Turn => ({
   ...{ trajectory: "t", turn: 0, context: Array<number>(context).fill(1), action: Array<number>(action).fill(1) },
@@ -49,9 +49,31 @@ test("more memory fits more models and fuller forms, and none is listed beyond i
   expect(long).not.toContain("smollm2");
 });
 
-test("a step's time follows the number of parameters", () => {
-  const cost = { episodes: 2, tokensPerEpisode: 6, samplingPerStep: 3, trainingPerStep: 2, evaluation: 1, whole: 1 };
-  expect(stepSeconds({ cost, groups: [] }, 10, 40)).toBe(20);
+test("a step's time follows the products of a model, beside an agent's own time", () => {
+  const rollout = { tasksPerStep: 4, groupSize: 8 };
+  const asks = { requests: 2, tokens: 12.5, answer: 3 };
+  const groups = [group(episode(0, [turn(10, 2), turn(15, 4)]), episode(0, [turn(15, 2), turn(20, 4)]))];
+  const seconds = (played: number, parameters: number, measured: number) => {
+    const cost = { episodes: 2, tokensPerEpisode: 6, samplingPerStep: measured, trainingPerStep: 0, evaluation: 1, whole: 1 };
+    return stepSeconds({ cost, groups }, played, parameters, rollout, 1);
+  };
+  const guess = (parameters: number) => guessedStepSeconds(parameters, asks, rollout, 1);
+  // A small model's step is the agent's own time for the most part; that does not grow with the model.
+  expect(seconds(1e3, 1e6, 10)).toBeCloseTo(guess(1e6) + 10 - guess(1e3), 6);
+  // A model that was faster than guessed says how much faster another one is.
+  expect(seconds(1e6, 4e6, guess(1e6) / 2)).toBeCloseTo(guess(4e6) / 2, 6);
+});
+
+test("a guess is within a factor of two of what was measured", () => {
+  // docs/demo-smollm2.md: 155 s for 24 steps of 16 tasks x 8 rollouts, about 60 and 7 tokens, at 370 to 460 GFLOP/s.
+  const calculation = guessedStepSeconds(
+    134.5e6,
+    { requests: 1, tokens: 60, answer: 7 },
+    { tasksPerStep: 16, groupSize: 8 },
+    415,
+  );
+  expect(calculation / (155 / 24)).toBeGreaterThan(0.5);
+  expect(calculation / (155 / 24)).toBeLessThan(2);
 });
 
 test("advise plays a model, lists what fits and says what is next", async () => {
@@ -65,11 +87,12 @@ test("advise plays a model, lists what fits and says what is next", async () => 
   const other = await invoke("advise", "--env", "knowledge", "--model", "bundled:office", "--json", ...small);
   const { chances, fitting, memoryBytes } = JSON.parse(other.out);
   expect(chances).toMatchObject({ verdict: "format", successes: 0 });
-  const { cost, model } = JSON.parse(other.out);
+  const { cost } = JSON.parse(other.out);
   const steps = resolveConfig({ environment: "knowledge" }).steps;
   for (const { bytes, seconds, parameters } of fitting) {
     expect(bytes).toBeLessThanOrEqual(memoryBytes);
-    expect(seconds).toBeCloseTo((steps * (cost.samplingPerStep + cost.trainingPerStep) * parameters) / model.parameters, 3);
+    expect(seconds).toBeGreaterThan(steps * (cost.samplingPerStep + cost.trainingPerStep));
+    expect(parameters).toBeGreaterThan(1e8);
   }
 });
 

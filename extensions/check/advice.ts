@@ -3,6 +3,7 @@ import { isScored, succeeded } from "../../src/core/outcome.ts";
 import type { Group, Turn } from "../../src/core/trajectory.ts";
 import { publishedModels } from "../../src/hub/published.ts";
 import type { Trial } from "../../src/sdk/cost.ts";
+import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import { estimateMemory, type MemoryUse, totalBytes } from "../local/memory.ts";
 import { parameterCount, parseModelConfig } from "../local/model/model-config.ts";
 import { type PublishedName, publishedSizes } from "../local/published-sizes.ts";
@@ -91,33 +92,58 @@ export function fittingModels(use: MemoryUse, available: number): Fitting[] {
     .sort((a, b) => a.parameters - b.parameters);
 }
 
-/**
- * Seconds of a step of another model on this machine: those of the model that was played, by the number of parameters. Of an adapter the half of a
- * backward pass is saved, so a step may take less; a small played model has a larger share of fixed costs, so a large one may too.
- */
-export function stepSeconds({ cost }: Trial, played: number, parameters: number): number {
-  return ((cost.samplingPerStep + cost.trainingPerStep) * parameters) / played;
+/** The requests of an episode, the tokens of the first, and those of an answer. */
+export interface Asks {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly answer?: number;
 }
 
-/** An answer's tokens, a call with its arguments or a few words. */
-const answerTokens = 48;
+type StepSize = Pick<TrainingConfig["rollout"], "tasksPerStep" | "groupSize">;
+
+/** A call with an argument or two, or a few words: the desk's have 30 (examples/desk). */
+const answerTokens = 32;
 /** The shares of a machine's peak that long products reach, and those of one token at a time. */
-const [longShare, tokenShare] = [0.5, 0.25];
+const [longShare, tokenShare] = [0.6, 0.25];
 
 /**
  * Seconds of a step of a model that was never played, by the products that this machine makes: the prompt of a group is computed once, a pass forward
  * costs two operations a parameter and token, and one backward four.
- * @param agent the requests of an episode, and the tokens of the first
  */
 export function guessedStepSeconds(
   parameters: number,
-  { requests, tokens }: { readonly requests: number; readonly tokens: number },
-  { tasksPerStep, groupSize }: { readonly tasksPerStep: number; readonly groupSize: number },
+  { requests, tokens, answer = answerTokens }: Asks,
+  { tasksPerStep, groupSize }: StepSize,
   gflops: number,
 ): number {
-  const answers = tasksPerStep * groupSize * Math.max(1, requests) * answerTokens;
+  const answers = tasksPerStep * groupSize * Math.max(1, requests) * answer;
   const products = (8 * (tasksPerStep * tokens + answers)) / longShare + (2 * answers) / tokenShare;
   return (parameters * products) / (gflops * 1e9);
+}
+
+/**
+ * Seconds of a step of another model on this machine, from the episodes of the one that was played. What that took beyond its products is the agent's
+ * own time, which no model changes; where it took less than its products were guessed to take, so will the other.
+ */
+export function stepSeconds(
+  { cost, groups }: Trial,
+  played: number,
+  parameters: number,
+  rollout: StepSize,
+  gflops: number,
+): number {
+  const asks = asksOf(groups, cost.tokensPerEpisode);
+  const guess = (size: number) => guessedStepSeconds(size, asks, rollout, gflops);
+  const beyond = cost.samplingPerStep + cost.trainingPerStep - guess(played);
+  return beyond >= 0 ? guess(parameters) + beyond : (guess(parameters) * (guess(played) + beyond)) / guess(played);
+}
+
+/** What the episodes of a trial asked of the model. @param sampled mean tokens of an episode */
+function asksOf(groups: readonly Group[], sampled: number): Asks {
+  const episodes = groups.flatMap(({ trajectories }) => trajectories).filter(({ turns }) => turns.length > 0);
+  const requests = episodes.length === 0 ? 1 : mean(episodes.map(({ turns }) => turns.length));
+  const tokens = episodes.length === 0 ? 0 : mean(episodes.map(({ turns }) => turns[0]?.context.length ?? 0));
+  return { requests, tokens, answer: sampled / requests };
 }
 
 function lengthOf(turn: Turn | undefined): number {

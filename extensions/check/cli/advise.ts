@@ -58,10 +58,8 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   const holes = checked?.findings ?? [];
   const what = agent.length > 0 ? `${agent.join(" ")} --tasks ${flags.tasks} --reward ${flags.reward}` : undefined;
   const { environment } = config;
+  const { gflops, provider } = await speedOf(config);
   if (config.model === "default" && !hasBundledModel(environment.name)) {
-    const { threads, device } = config.engine as { readonly threads: number; readonly device: Device };
-    const { provider } = await chooseProvider(device, threads);
-    const gflops = await measurePeak({ threads, provider });
     const length = checked === undefined ? assumedLength : Math.max(assumedLength, 2 * checked.asks.tokens);
     const of = checked?.asks ?? { requests: 2, tokens: assumedLength };
     const fitting = fittingModels({ ...useOf(config), length }, bytes).map((each) => ({
@@ -69,8 +67,8 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
       seconds: config.steps * guessedStepSeconds(each.parameters, of, config.rollout, gflops),
     }));
     const machine = { bytes, length, time, steps: config.steps, gflops, provider };
-    const next = `Next: ${firstTrial(fitting, what ?? `--env ${environment.name}`)}`;
-    if (quiet) screen.line(JSON.stringify({ memoryBytes: bytes, gflops, provider, fitting, holes }, null, 1));
+    const next = `Next: ${firstTrial(fitting, time, agent.length > 0 ? what : undefined, environment.name)}`;
+    if (quiet) screen.line(JSON.stringify({ memoryBytes: bytes, gflops, provider, fitting, holes, next }, null, 1));
     else show([...choiceLines(fitting, machine), ...holeLines(holes), "", next], screen);
     return;
   }
@@ -84,7 +82,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   );
   const fitting = fittingModels({ ...useOf(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
     ...each,
-    seconds: config.steps * stepSeconds(trial, model.parameters, each.parameters),
+    seconds: config.steps * stepSeconds(trial, model.parameters, each.parameters, config.rollout, gflops),
   }));
   if (quiet) {
     const found = { model, chances, cost: trial.cost, memoryBytes: bytes, seconds: time, fitting, holes };
@@ -111,6 +109,13 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     ),
   ];
   show(lines, screen);
+}
+
+/** The device that would be chosen here, and its products. */
+async function speedOf({ engine }: TrainingConfig): Promise<{ readonly gflops: number; readonly provider: string }> {
+  const { threads, device } = engine as { readonly threads: number; readonly device: Device };
+  const { provider } = await chooseProvider(device, threads);
+  return { gflops: await measurePeak({ threads, provider }), provider };
 }
 
 /** Checks an agent's reward with few tasks, and learns what the agent asks of a model. */
@@ -167,10 +172,19 @@ interface Machine {
   readonly provider: string;
 }
 
-function firstTrial(fitting: readonly Fitting[], what: string): string {
-  const first = fitting.find(({ callsTools }) => callsTools) ?? fitting[0];
+/** @param agent its module and files; undefined for an environment */
+function firstTrial(fitting: readonly Timed[], time: number, agent: string | undefined, environment: string): string {
+  const inTime = fitting.filter(({ seconds }) => seconds <= time);
+  const first = inTime.find(({ callsTools }) => callsTools) ?? fitting[0];
   if (first === undefined) return "a machine with more memory, or a model on a cluster (docs/tinker.md).";
-  return `play a few episodes with one: ${commandPrefix()} advise ${what} --model ${first.name}`;
+  if (agent === undefined || first.callsTools)
+    return `play a few episodes with one: ${commandPrefix()} advise ${agent ?? `--env ${environment}`} --model ${first.name}`;
+  return `the smallest was not trained to call tools: ${taughtBy(`train-agent ${agent}`, first.name)}`;
+}
+
+/** Demonstrations, then reinforcement. */
+function taughtBy(agent: string, model: string): string {
+  return `demonstrations first, of a strong model or of a script such as ./expert.ts: ${commandPrefix()} ${agent} --model ${model} --teacher gpt-5-mini@https://api.openai.com/v1`;
 }
 
 const noneFits = (bytes: number) => [`No published model that is listed here can be trained in ${gibibytes(bytes)}.`];
@@ -230,7 +244,7 @@ async function tried(
       try {
         const notice = await checkShownTools(model.chat, opened, config);
         if (notice !== undefined) say(notice);
-        screen.status(`playing "${environment.name}" …`);
+        say(`Playing "${environment.name}" with ${config.model}, for at most ${trialMs / 60_000} minutes`);
         const trial = await tryOut(model, opened, config, trialMs);
         screen.clear();
         const tools = hasTools ?? (prompt !== undefined && prompt.tools.length > 0);
@@ -300,7 +314,7 @@ function nextOf(
   const teach =
     agent === undefined
       ? `${commandPrefix()} sft --env ${environment.name} --model ${model}, on a few demonstrations`
-      : "demonstrations first (docs/sft.md)";
+      : taughtBy(agent, model);
   switch (verdict) {
     case "fails":
       return `Next: most episodes failed (${failures[0] ?? ""}). Mend that first.`;
