@@ -1,16 +1,16 @@
-import { createInterface } from "node:readline/promises";
 import { Command, CommanderError } from "commander";
 import { ConfigError } from "../core/errors.ts";
 import { packageVersion } from "../runs/write.ts";
 import { trustRun, UntrustedError } from "../sdk/trust.ts";
 import { commandPrefix } from "../terminal/invocation.ts";
-import { printable, printableLine } from "../terminal/printable.ts";
+import { printableLine } from "../terminal/printable.ts";
 import { createScreen, type TextStream } from "../terminal/screen.ts";
 import { addDefaults, type Defaults } from "../training/config/defaults.ts";
 import { type StartBeside, setBeside } from "./beside.ts";
 import type { AddCommands, CommandTools, EvalSubject } from "./command-tools.ts";
 import { errorText } from "./error-text.ts";
 import { requireHonoured } from "./modes.ts";
+import { permission } from "./permission.ts";
 
 /** The commands of the program, and how the parts of extensions are loaded. */
 export interface CommandExtensions {
@@ -47,23 +47,23 @@ export async function main(
   } catch (error) {
     // Commander has printed its own message already.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    if (error instanceof UntrustedError && (await allowed(error, errors))) {
-      trustRun(error.folder);
-      return main(args, output, errors, extensions);
+    if (error instanceof UntrustedError) {
+      const isAllowed = await allowed(error, errors);
+      if (isAllowed === undefined) return 130;
+      if (isAllowed) {
+        trustRun(error.folder);
+        return main(args, output, errors, extensions);
+      }
     }
     errors.write(errorText(error, args.includes("--debug")));
     return error instanceof ConfigError ? 2 : 1;
   }
 }
 
-/** Asks a person in a terminal whether a record from elsewhere may act. Nobody is asked where there is none: then it may not. */
-async function allowed({ folder, doing }: UntrustedError, errors: TextStream): Promise<boolean> {
+/** Asks whether a record from elsewhere may act. Nobody is asked where there is no terminal: then it may not. @returns undefined after Ctrl-C */
+async function allowed({ folder, doing }: UntrustedError, errors: TextStream): Promise<boolean | undefined> {
   if (errors.isTTY !== true || process.stdin.isTTY !== true) return false;
-  errors.write(printable(`${folder} was not made on this machine by you. It ${doing}.\n`));
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await lines.question("Allow it this once? [y/N] ");
-  lines.close();
-  return /^y(es)?$/i.test(answer.trim());
+  return permission(`${folder} was not made on this machine by you. It ${doing}.`, process.stdin, process.stderr);
 }
 
 /** Commands are loaded when they are called: help and mistakes need no engine. */
