@@ -17,6 +17,7 @@ export { deepResearchEnvironment } from "../extensions/benchmarks/deep-research.
 export { type AgentCheck, type AgentCheckReport, checkAgent, type LazyResult } from "../extensions/check/agent-check.ts";
 export { type CheckOptions, checkEnvironment } from "../extensions/check/check.ts";
 export type { EnvironmentReport } from "../extensions/check/report.ts";
+export { type Rescored, type RescoredEpisode, type RescoreOptions, rescore } from "../extensions/inspect/another-reward.ts";
 export { officeEnvironment } from "../extensions/office/office.ts";
 export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
 export {

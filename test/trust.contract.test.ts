@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { crc32 } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { z } from "zod";
-import { evaluate, train, trustRun, UntrustedError } from "../entries/index.ts";
+import { evaluate, rescore, train, trustRun, UntrustedError } from "../entries/index.ts";
 import { startDashboard } from "../extensions/dashboard/server/server.ts";
 import { actsOf } from "../src/core/acts.ts";
 import { environmentSchemas } from "../src/environments/registry.ts";
@@ -212,6 +212,8 @@ const users = (): Readonly<Record<string, readonly [readonly string[], () => Pro
   "eval --compare": [["environment"], () => invoke("eval", "--compare", folder, "bundled:office")],
   "eval --compare, second": [["environment"], () => invoke("eval", "--compare", "bundled:office", folder)],
   "trajectory --replay": [["environment"], () => invoke("trajectory", folder, "step-1/0/0", "--replay")],
+  rescore: [["environment"], () => invoke("rescore", folder, "--reward", join(folder, "reward.mjs"))],
+  "rescore()": [["environment"], sdk(() => rescore(folder, [{ kind: "environment" }]))],
   "trajectory --since": [["model", "engine"], () => invoke("trajectory", folder, "step-1/0/0", "--since", "0")],
   "runs model": [["model", "engine"], () => invoke("runs", "model", folder, "--out", join(dirname(folder), "written"))],
   "train --model": [["environment"], () => invoke("train", "--model", folder, "--no-dashboard")],
@@ -228,6 +230,7 @@ test("no marked setting acts by any command or call that uses a record: each say
   const proof = join(folder, "PROOF");
   writeFileSync(join(folder, "helper"), `#!/bin/sh\nid > ${proof}\n`);
   chmodSync(join(folder, "helper"), 0o755);
+  writeFileSync(join(folder, "reward.mjs"), 'export default { kind: "environment" };');
   let refused = 0;
   for (const example of examples()) {
     become(example);

@@ -58,8 +58,8 @@ export interface ReplayArguments {
   readonly steps: readonly StepRecord[];
 }
 
-/** The task of an episode, and what decides what is random in it. */
-async function beginningOf(
+/** The task of a recorded episode, and what decides what is random in it. @throws RunError as `replayEpisode` */
+export async function beginningOf(
   { id, group, task: wanted }: Trajectory,
   origin: Origin,
   config: ReplayArguments["config"],
@@ -87,7 +87,8 @@ async function beginningOf(
   };
 }
 
-function same(task: Task | undefined, wanted: string): Task {
+/** @throws RunError if the task at an episode's place is not the one that it is of */
+export function same(task: Task | undefined, wanted: string): Task {
   if (task?.id === wanted) return task;
   throw new RunError("the episode's task", wanted, {
     expected: `the task at its place, which is "${task?.id}" now`,

@@ -1,8 +1,8 @@
-import { type AddCommands, debuggable, type EvalSubject, withSettings } from "../../../src/cli/command-tools.ts";
+import { type AddCommands, debuggable, type EvalSubject, trusting, withSettings } from "../../../src/cli/command-tools.ts";
 import { agentFlags } from "../../../src/cli/settings.ts";
 
 /** Adds the commands that train an agent, and record one with a strong model. */
-export const agentCommands: AddCommands = (program, { screen, exit, examples }) => {
+export const agentCommands: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
   withSettings(program.command("train-agent"), agentFlags)
     .summary("train the model of an agent that exists")
     .description(
@@ -60,6 +60,33 @@ export const agentCommands: AddCommands = (program, { screen, exit, examples }) 
     .action(async (agent, flags) => {
       const { recordCommand } = await import("./record.ts");
       exit(await recordCommand(agent, flags, screen));
+    });
+
+  trusting(debuggable(program.command("rescore")))
+    .summary("give recorded episodes another reward, and see what it changes")
+    .description(
+      "Scores the episodes of a run or an evaluation by another reward, and compares it with the recorded one, task by task.",
+    )
+    .argument("<folder>", "the run's or evaluation's folder")
+    .requiredOption(
+      "--reward <file>",
+      "a module whose default export is a reward, a list of them, or ({ task, answer }) => number",
+    )
+    .option("--step <n>", "training episodes of one step (default: of all)")
+    .option("--split <name>", "the attempts of the newest evaluation on this split instead")
+    .option("--pass <reward>", "a reward of so much passes", "1")
+    .option("--show <n>", "the number of episodes to read that are listed", "10")
+    .option("--tasks <file>", "of a run of train-agent: the tasks that it had")
+    .option("--no-tasks", "open no environment: the reward sees a task's id alone")
+    .option("--config <file>", "where an environment of your own is (default: retrograde.config.ts, if it is there)")
+    .option("--json", "print everything as JSON")
+    .addHelpText(
+      "after",
+      examples("rescore runs/office-seeupo-1 --reward brief.ts", "rescore runs/office-seeupo-1 --reward brief.ts --split test"),
+    )
+    .action(async (folder, flags) => {
+      const { rescoreCommand } = await import("./rescore.ts");
+      exit(await rescoreCommand(folder, flags, screen, errorScreen));
     });
 };
 

@@ -1,0 +1,106 @@
+import { resolve } from "node:path";
+import { ConfigError } from "../../../src/core/errors.ts";
+import type { TaskRequest } from "../../../src/environments/define.ts";
+import type { Task } from "../../../src/environments/environment.ts";
+import { defineReward, type Reward } from "../../../src/rewards/reward.ts";
+import { number, plural, pText, table } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { loadConfigFile, loadModule } from "../../../src/training/config/config-file.ts";
+import { recordedEnvironment } from "../../../src/training/config/known-models.ts";
+import type { UserConfig } from "../../../src/training/config/user-config.ts";
+import { type Rescored, rescore } from "../../inspect/another-reward.ts";
+import { type AgentTraining, trainedAgent } from "../train-agent.ts";
+
+interface RescoreFlags {
+  readonly reward: string;
+  readonly step?: string;
+  readonly split?: string;
+  readonly pass: string;
+  readonly show: string;
+  /** False with --no-tasks. */
+  readonly tasks?: string | boolean;
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** Gives a record's episodes another reward, and shows what it changes. @returns the exit code: 1 where too many have no score */
+export async function rescoreCommand(folder: string, flags: RescoreFlags, screen: Screen, notes: Screen): Promise<number> {
+  const [pass, show] = [numberOf("--pass", flags.pass), numberOf("--show", flags.show)];
+  const rescored = await rescore(folder, await rewardsIn(flags.reward), {
+    ...(flags.step !== undefined && { step: numberOf("--step", flags.step) }),
+    ...(flags.split !== undefined && { split: flags.split }),
+    environment: await worldOf(folder, flags),
+    pass,
+    onWarning: (message) => notes.line(message),
+  });
+  if (flags.json) screen.line(JSON.stringify(rescored, null, 2));
+  else for (const line of rescoredLines(folder, rescored, show)) screen.line(line);
+  return rescored.withheld === undefined ? 0 : 1;
+}
+
+/** The environment whose tasks the reward sees. The agent of a run is not started. */
+async function worldOf(folder: string, { tasks, config }: RescoreFlags): Promise<UserConfig["environment"] | false> {
+  if (tasks === false) return false;
+  if (typeof tasks !== "string") return (await loadConfigFile(config)).environment;
+  return trainedAgent({ name: recordedEnvironment(folder).name, agent: () => "", reward: () => 0, tasks });
+}
+
+/**
+ * The default export of a file: a reward, several, or a function as `train-agent` takes it, whose answer is the model's last message: what an
+ * agent's code made of that is not recorded.
+ */
+async function rewardsIn(file: string): Promise<NonNullable<UserConfig["rewards"]>> {
+  const exported = await loadModule(resolve(file));
+  if (typeof exported === "function") return [ofAgent(exported as AgentTraining["reward"])];
+  const rewards = (Array.isArray(exported) ? exported : [exported]) as NonNullable<UserConfig["rewards"]>;
+  if (rewards.length > 0 && rewards.every((each) => typeof each === "object" && each !== null)) return rewards;
+  throw new ConfigError("--reward", file, {
+    expected: "a file whose default export is a reward, a list of them, or a function of { task, answer }",
+    hint: "Write `export default defineReward({ … })`.",
+  });
+}
+
+function ofAgent(reward: AgentTraining["reward"]): Reward {
+  return defineReward<Task & { readonly request?: TaskRequest }>({
+    name: "reward",
+    verify: async ({ task, answer }) => {
+      const given = await reward({ task: task.request ?? (task as unknown as TaskRequest), answer });
+      return typeof given === "number" ? given : given.reward;
+    },
+  });
+}
+
+function numberOf(flag: string, text: string): number {
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (Number.isFinite(value)) return value;
+  throw new ConfigError(flag, text, { expected: "a number" });
+}
+
+function rescoredLines(folder: string, { episodes, unscored, change, withheld, ...flips }: Rescored, show: number): string[] {
+  const signed = (value: number) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
+  const changed = episodes.filter(({ flipped, before, after }) => flipped || before !== after);
+  return [
+    `${plural(episodes.length, "episode")} with both rewards${unscored.length === 0 ? "" : `, ${unscored.length} without`}`,
+    ...(withheld === undefined ? [] : [withheld]),
+    ...(change === undefined
+      ? []
+      : [
+          `mean of ${plural(change.tasks, "task")}: recorded ${number(change.before)}, new ${number(change.after)}`,
+          `change ${signed(change.difference.mean)}  [${signed(change.difference.low)}, ${signed(change.difference.high)}], ${pText(change.pValue)}; ` +
+            `${change.better} better, ${change.worse} worse`,
+        ]),
+    `verdicts that flip: ${flips.nowPass} now pass, ${flips.noLongerPass} no longer do`,
+    ...(changed.length === 0
+      ? []
+      : [
+          "",
+          `Read first (retrograde-rl trajectory ${folder} ID):`,
+          ...table([
+            ["episode", "task", "recorded", "new", "", "its last message begins"],
+            ...changed
+              .slice(0, show)
+              .map((e) => [e.id, e.task, number(e.before), number(e.after), e.flipped ? "flips" : "", e.line.slice(0, 60)]),
+          ]),
+        ]),
+  ];
+}

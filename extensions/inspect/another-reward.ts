@@ -1,0 +1,114 @@
+import { join } from "node:path";
+import { MeasurementError } from "../../src/core/errors.ts";
+import { mean } from "../../src/core/mean.ts";
+import { isScored, verdictWithheld } from "../../src/core/outcome.ts";
+import type { Group, Trajectory } from "../../src/core/trajectory.ts";
+import { applyRewards } from "../../src/rewards/compose.ts";
+import { createRewards } from "../../src/rewards/create.ts";
+import { lastAnswer } from "../../src/rewards/parts.ts";
+import type { RewardOptions } from "../../src/rewards/reward.ts";
+import { comparePaired, type PairedComparison } from "../../src/statistics/paired.ts";
+import { resolveConfig, rewardsFromCode } from "../../src/training/config/config.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
+import { type RecordedPart, recordedGroups, recordedTasks } from "./recorded-groups.ts";
+
+export interface RescoreOptions extends RewardOptions, RecordedPart {
+  /** A reward of so much passes. Default 1. */
+  readonly pass?: number;
+  /** In milliseconds, for each answer of a reward from code or the environment. Default: two minutes. */
+  readonly timeoutMs?: number;
+  readonly onWarning?: (message: string) => void;
+}
+
+/** An episode under both rewards. */
+export interface RescoredEpisode {
+  readonly id: string;
+  readonly task: string;
+  readonly before: number;
+  readonly after: number;
+  /** Whether it passes by one reward alone. */
+  readonly flipped: boolean;
+  /** The first line of its last message. */
+  readonly line: string;
+}
+
+export interface Rescored {
+  /** The largest changes first, flipped verdicts before all others. */
+  readonly episodes: readonly RescoredEpisode[];
+  /** Episodes that an error ended, and those that a reward could not score in time: they are in no number. */
+  readonly unscored: readonly string[];
+  /** Means of tasks, or of scenarios, the new reward less the recorded one. Absent where too many episodes have no score. */
+  readonly change?: PairedComparison & { readonly before: number; readonly after: number };
+  readonly withheld?: string;
+  readonly nowPass: number;
+  readonly noLongerPass: number;
+}
+
+/**
+ * Gives recorded episodes another reward, and compares it with the recorded one, task by task. Nothing is played again. Judges keep their
+ * verdicts in the record's folder, below `rescored/`, so that none is paid twice.
+ * @param folder of a run or an evaluation
+ * @param rewards as in a configuration: parts whose weighted sum is the reward
+ * @throws RewardError where one fails: an error is never a score; UntrustedError if the record is from elsewhere and its environment acts;
+ *   ConfigError for unusable rewards; MeasurementError if no episode has both rewards
+ * @example
+ * const { change } = await rescore("runs/office-grpo-1", [defineReward({ name: "brief", verify: ({ answer }) => answer.length < 200 })]);
+ */
+export async function rescore(
+  folder: string,
+  rewards: NonNullable<UserConfig["rewards"]>,
+  options: RescoreOptions = {},
+): Promise<Rescored> {
+  const { pass = 1, timeoutMs = 120_000, onWarning: warn = () => {}, signal } = options;
+  const code = rewardsFromCode({ rewards });
+  const { rewards: configs = [], limits } = resolveConfig({ rewards });
+  const parts = createRewards(configs, { code, limits, timeoutMs, folder: join(folder, "rescored"), env: process.env });
+  const recorded = recordedGroups(folder, options);
+  const { groups } = recorded;
+  const tasks = await recordedTasks(folder, recorded, { timeoutMs, signal, environment: options.environment });
+  const given = await applyRewards(parts, groups.map(environmentsOwn), tasks, { signal, warn, onScored: () => {} });
+  const scored = new Set(given.scored.map(({ id }) => id));
+  const before = groups.flatMap(({ trajectories }) => trajectories);
+  const after = given.groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward));
+  const has = before.map((trajectory) => scored.has(trajectory.group) && isScored(trajectory));
+  const passes = (reward: number) => reward >= pass - 1e-9;
+  const episodes = before.flatMap((trajectory, i) => {
+    const [was, is] = [trajectory.reward, after[i]];
+    if (has[i] !== true || is === undefined) return [];
+    const [line = ""] = lastAnswer(trajectory).trim().split("\n");
+    return [{ trajectory, before: was, after: is, flipped: passes(was) !== passes(is), line }];
+  });
+  if (episodes.length === 0)
+    throw new MeasurementError(folder, "no episode with both rewards", { expected: "at least one: errors are no scores" });
+  const withheld = verdictWithheld([{ attempts: before.length, errors: before.length - episodes.length }], [folder]);
+  const size = (of: { before: number; after: number }) => Math.abs(of.after - of.before);
+  return {
+    episodes: episodes
+      .toSorted((a, b) => Number(b.flipped) - Number(a.flipped) || size(b) - size(a))
+      .map(({ trajectory: { id, task }, ...rest }) => ({ id, task, ...rest })),
+    unscored: before.flatMap(({ id }, i) => (has[i] === true ? [] : [id])),
+    ...(withheld === undefined ? { change: changeOf(episodes) } : { withheld }),
+    nowPass: episodes.filter(({ flipped, after }) => flipped && passes(after)).length,
+    noLongerPass: episodes.filter(({ flipped, before }) => flipped && passes(before)).length,
+  };
+}
+
+/** Episodes of one task, or scenario, resemble each other: it is the unit. */
+function changeOf(
+  episodes: readonly { trajectory: Trajectory; before: number; after: number }[],
+): NonNullable<Rescored["change"]> {
+  const byUnit = new Map<string, (typeof episodes)[number][]>();
+  for (const episode of episodes) {
+    const unit = episode.trajectory.scenario ?? episode.trajectory.task;
+    byUnit.set(unit, [...(byUnit.get(unit) ?? []), episode]);
+  }
+  const units = [...byUnit.values()];
+  const [first, second] = [units.map((own) => mean(own.map((e) => e.before))), units.map((own) => mean(own.map((e) => e.after)))];
+  return { ...comparePaired(first, second, { seed: 0 }), before: mean(first), after: mean(second) };
+}
+
+/** The reward that the environment gave, where the record composed another of it: rewards that build on it start there again. */
+function environmentsOwn({ trajectories, ...group }: Group): Group {
+  const own = ({ scores, reward }: Trajectory) => scores["reward:environment"] ?? reward;
+  return { ...group, trajectories: trajectories.map((trajectory) => ({ ...trajectory, reward: own(trajectory) })) };
+}
