@@ -2,13 +2,13 @@ import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { InferenceSession } from "onnxruntime-node";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import { chooseProvider } from "../extensions/local/device-choice.ts";
 import { LocalEngine } from "../extensions/local/engine.ts";
 import { Graph } from "../extensions/local/graph/graph.ts";
-import { Session, type Value } from "../extensions/local/graph/onnx.ts";
+import { Session, type Value } from "../extensions/local/graph/session.ts";
 import type { Tensor } from "../extensions/local/graph/tensor.ts";
+import { nativeRuntime } from "../extensions/local/machine/native.ts";
 import { adapterShapes } from "../extensions/local/model/lora.ts";
 import { loadModel } from "../extensions/local/model/model-folder.ts";
 import { SamplingGraph } from "../extensions/local/sampling/sampling-graph.ts";
@@ -216,31 +216,19 @@ for (const provider of gpus)
   });
 
 describeOn("webgpu", "what crosses the bus", () => {
-  afterEach(() => vi.restoreAllMocks());
-
-  /** Counts the bytes that sessions made from now on are fed from the CPU. */
-  function countUploads(): () => number {
-    let bytes = 0;
-    const original = InferenceSession.create;
-    vi.spyOn(InferenceSession, "create").mockImplementation(async (...args: unknown[]) => {
-      const session = await (original as (...args: unknown[]) => Promise<InferenceSession>).apply(InferenceSession, args);
-      const run = session.run.bind(session) as (...args: unknown[]) => ReturnType<InferenceSession["run"]>;
-      session.run = (feeds: InferenceSession.FeedsType, ...rest: unknown[]) => {
-        for (const tensor of Object.values(feeds))
-          if (tensor.location === "cpu" && ArrayBuffer.isView(tensor.data)) bytes += tensor.data.byteLength;
-        return run(feeds, ...rest);
-      };
-      return session;
-    });
+  /** Counts the bytes that went to the device since it was last asked. */
+  async function countUploads(): Promise<() => number> {
+    const { crossed } = await nativeRuntime();
+    let before = crossed.up;
     return () => {
-      const counted = bytes;
-      bytes = 0;
+      const counted = crossed.up - before;
+      before = crossed.up;
       return counted;
     };
   }
 
   test("the adapter crosses with every pass, its frozen base does not", async () => {
-    const uploaded = countUploads();
+    const uploaded = await countUploads();
     const model = await loadModel(folder);
     const lora = { rank: 2, alpha: 4, targets: ["q_proj"], seed: 1 };
     const engine = new LocalEngine(model, { model: folder, threads: 1, provider: "webgpu", lora });

@@ -1,6 +1,6 @@
 import { EngineError } from "../../src/core/errors.ts";
 import { Graph } from "./graph/graph.ts";
-import { Session } from "./graph/onnx.ts";
+import { Session } from "./graph/session.ts";
 import type { Provider } from "./machine/device.ts";
 import { measurePeak } from "./peak.ts";
 

@@ -1,5 +1,5 @@
 import { Graph } from "./graph/graph.ts";
-import { Session } from "./graph/onnx.ts";
+import { Session } from "./graph/session.ts";
 import type { SessionOptions } from "./machine/device.ts";
 
 /** A chain of products of square matrices: only its ends cross the bus. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { Graph } from "../../extensions/local/graph/graph.ts";
-import { Session } from "../../extensions/local/graph/onnx.ts";
+import { Session } from "../../extensions/local/graph/session.ts";
 import type { Provider } from "../../extensions/local/machine/device.ts";
 
 /** The rates of this machine at one moment. */

@@ -1,7 +1,7 @@
 import { EngineError } from "../../../src/core/errors.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { Graph } from "./graph.ts";
-import { Session } from "./onnx.ts";
+import { Session } from "./session.ts";
 
 /** Enough for every kernel's inner loop, and odd. */
 const [rows, inner, columns] = [3, 259, 37];

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { randomStream } from "../../../src/core/random.ts";
 import { fuse, type GraphContext } from "./fusions.ts";
 import { Graph } from "./graph.ts";
-import { Session } from "./onnx.ts";
 import type { OnnxNode } from "./operator.ts";
+import { Session } from "./session.ts";
 
 const shapes: Readonly<Record<string, readonly (number | string)[]>> = {
   ...{ a: ["B", "T", 4], b: ["B", "T", 4], x: ["B", "T", 4], row: [4], ones: [4], weight: [4], wide: [1, 4] },

@@ -3,8 +3,8 @@ import { EngineError } from "../../../src/core/errors.ts";
 import { type Random, randomStream } from "../../../src/core/random.ts";
 import { differentiate, gradientRules } from "./gradients.ts";
 import { Graph } from "./graph.ts";
-import { Session, type Value } from "./onnx.ts";
 import type { OpName } from "./ops.ts";
+import { Session, type Value } from "./session.ts";
 import type { Dim, Tensor } from "./tensor.ts";
 
 /** A function of float32 operands. What cannot be differentiated (ids, masks) are constants or further inputs of the graph. */

@@ -1,21 +1,8 @@
-import type { InferenceSession } from "onnxruntime-common";
 import protobuf from "protobufjs/minimal.js";
-import { EngineError, reasonOf } from "../../../src/core/errors.ts";
-import {
-  exhaustedMemory,
-  fallbackError,
-  hasKernel,
-  isFallback,
-  missingProvider,
-  type Provider,
-  prepareProvider,
-  providerOptions,
-  type SessionOptions,
-} from "../machine/device.ts";
-import { onDevice } from "../machine/device-memory.ts";
-import { nodeRuntime, type Runtime, type RuntimeSession, type RuntimeTensor } from "../machine/runtime.ts";
+import { EngineError } from "../../../src/core/errors.ts";
+import { hasKernel, type Provider } from "../machine/device.ts";
 import { fuse } from "./fusions.ts";
-import { type Constant, Graph, type Node, typeOfArray } from "./graph.ts";
+import type { Constant, Graph, Node } from "./graph.ts";
 import type { Lowering, OnnxAttribute, OnnxNode } from "./operator.ts";
 import { ops } from "./ops.ts";
 import type { DType, Tensor } from "./tensor.ts";
@@ -40,7 +27,7 @@ function isBeside({ tensor, data }: Constant, provider: Provider): boolean {
 }
 
 /** The constants that are beside a model, as a session takes them. */
-function besideModel({ constants }: Graph, provider: Provider): { readonly path: string; readonly data: Uint8Array }[] {
+export function besideModel({ constants }: Graph, provider: Provider): { readonly path: string; readonly data: Uint8Array }[] {
   const beside = constants.filter((constant) => isBeside(constant, provider));
   return beside.map(({ tensor: { name }, data }) => ({ path: name, data: bytesOf(data) }));
 }
@@ -49,7 +36,7 @@ function bytesOf({ buffer, byteOffset, byteLength }: Constant["data"]): Uint8Arr
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-function writeModel(
+export function writeModel(
   graph: Graph,
   { nodes, constants }: Lowered,
   outputs: readonly (Tensor | UntypedOutput)[],
@@ -79,191 +66,18 @@ function writeModel(
   return model.finish();
 }
 
-export interface OpenOptions {
-  /**
-   * Whether nodes are fused on the CPU, which rounds differently; not if left out. For graphs with few rows. Passes of training are not
-   * fused: the forward half that is scored and the one that is differentiated are then one arithmetic.
-   */
-  readonly fewNodes?: boolean;
-}
-
-/** A graph that ONNX Runtime has prepared to run. */
-export class Session {
-  readonly #session: RuntimeSession;
-  readonly #provider: Provider;
-  readonly #runtime: Runtime;
-
-  private constructor(session: RuntimeSession, provider: Provider, runtime: Runtime) {
-    this.#session = session;
-    this.#provider = provider;
-    this.#runtime = runtime;
-  }
-
-  /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
-  static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
-    const { threads, provider = "cpu", keepMemory = true, planMemory = true, fewNodes } = options;
-    const runtime = options.runtime ?? (await nodeRuntime());
-    try {
-      const model = serialise(graph, provider, fewNodes);
-      const session = await create(runtime, model, provider, {
-        threads,
-        enableCpuMemArena: keepMemory,
-        enableMemPattern: planMemory,
-        externalData: besideModel(graph, provider),
-      });
-      return new Session(session, provider, runtime);
-    } catch (cause) {
-      if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
-      throw (
-        missingProvider(provider, cause) ??
-        exhaustedMemory(provider, cause) ??
-        new EngineError("ONNX Runtime session", reasonOf(cause), {
-          hint: "This is a fault of the graph, not of your settings: please report it with the model's config.json.",
-          cause,
-        })
-      );
-    }
-  }
-
-  /** Inputs are passed without a copy. @param fetch names of the outputs to compute */
-  async run(feeds: Readonly<Record<string, Value>>, fetch: readonly string[]): Promise<Record<string, Float32Array>> {
-    const results = await this.#run(feeds, fetch);
-    return Object.fromEntries(fetch.map((name) => [name, numbersOf(results[name])]));
-  }
-
-  /** Writes outputs into arrays of the caller's, which must have the right sizes. */
-  async runInto(feeds: Readonly<Record<string, Value>>, into: Readonly<Record<string, FloatValue>>): Promise<void> {
-    const given = this.#runtime.fillsOutputs === true;
-    const results = await this.#run(feeds, given ? tensorsOf(this.#runtime, into) : Object.keys(into));
-    if (given) return;
-    for (const [name, { data }] of Object.entries(into)) data.set(numbersOf(results[name]));
-  }
-
-  async #run(
-    feeds: Readonly<Record<string, Value>>,
-    fetch: readonly string[] | Record<string, RuntimeTensor>,
-  ): Promise<Readonly<Record<string, RuntimeTensor>>> {
-    try {
-      const tensors = tensorsOf(this.#runtime, feeds);
-      for (const [name, value] of Object.entries(feeds))
-        if (value.constant && this.#provider === "webgpu")
-          tensors[name] = await onDevice(value.data, () => upload(this.#runtime, value));
-      return await this.#session.run(tensors, fetch);
-    } catch (cause) {
-      throw exhaustedMemory(this.#provider, cause) ?? new EngineError("ONNX Runtime", reasonOf(cause), { cause });
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#session.release();
-  }
-}
-
-export interface Value {
-  readonly data: Float32Array | Int32Array | BigInt64Array | Int8Array;
-  readonly shape: readonly number[];
-  /** Keeps its numbers until `forgetOnDevice`, so that a device may keep a copy. */
-  readonly constant?: boolean;
-}
-export interface FloatValue extends Value {
-  readonly data: Float32Array;
-}
-
-function tensorsOf({ Tensor }: Runtime, values: Readonly<Record<string, Value>>): Record<string, RuntimeTensor> {
-  return Object.fromEntries(
-    Object.entries(values).map(([name, { data, shape }]) => [name, new Tensor(typeOfArray(data), data, shape)]),
-  );
-}
-
-/** @throws RangeError if a runtime gives another type than the graph's outputs have */
-function numbersOf({ data }: RuntimeTensor): Float32Array {
-  if (data instanceof Float32Array) return data;
-  throw new RangeError("an output that is not float32");
-}
-
-/** By type and number of axes. Never closed: a tensor on the device that outlives its session takes the process down when it is freed. */
-const uploaders = new Map<string, Promise<RuntimeSession>>();
-
-/** The value on the WebGPU device: the output of a session that does nothing, since the binding has no call of its own for that. */
-async function upload(runtime: Runtime, value: Value): Promise<RuntimeTensor> {
-  const kind = `${typeOfArray(value.data)} ${value.shape.length}`;
-  const session = uploaders.get(kind) ?? openUploader(runtime, value);
-  uploaders.set(kind, session);
-  return (await (await session).run(tensorsOf(runtime, { x: value }), ["y"])).y;
-}
-
-function openUploader(runtime: Runtime, value: Value): Promise<RuntimeSession> {
-  const identity = new Graph();
-  const sizes = value.shape.map((_, axis) => `D${axis}`);
-  identity.output("y", identity.input("x", sizes, typeOfArray(value.data)));
-  const options = { threads: 1, preferredOutputLocation: "gpu-buffer" } as const;
-  return create(runtime, serialise(identity, "webgpu"), "webgpu", options);
-}
-
-interface CreateOptions
-  extends Pick<
-    InferenceSession.SessionOptions,
-    "preferredOutputLocation" | "enableCpuMemArena" | "enableMemPattern" | "externalData"
-  > {
-  readonly threads: number;
-}
-
-function create(
-  runtime: Runtime,
-  model: Uint8Array,
-  provider: Provider,
-  { threads, ...options }: CreateOptions,
-): Promise<RuntimeSession> {
-  prepareProvider(provider);
-  return runtime.InferenceSession.create(model, {
-    ...options,
-    intraOpNumThreads: threads,
-    interOpNumThreads: 1,
-    logSeverityLevel: 4,
-    ...providerOptions(provider),
-  });
-}
-
 /** An output whose shape and type ONNX Runtime works out. */
-interface UntypedOutput {
+export interface UntypedOutput {
   readonly name: string;
 }
 
-/**
- * The operator that a provider leaves to the CPU. ONNX Runtime says that there is one, but not which: a bisection over the
- * beginnings of the graph finds it, where everything that nothing reads is an output.
- */
-async function firstFallback(runtime: Runtime, graph: Graph, provider: Provider): Promise<string> {
-  const { nodes, constants } = lower(graph, provider);
-  const fallsBack = async (count: number): Promise<boolean> => {
-    const beginning = nodes.slice(0, count);
-    const read = new Set(beginning.flatMap(({ inputs }) => inputs));
-    const outputs = beginning.flatMap((node) => node.outputs.filter((name) => !read.has(name)).map((name) => ({ name })));
-    try {
-      const model = writeModel(graph, { nodes: beginning, constants }, outputs, provider);
-      await (await create(runtime, model, provider, { threads: 1, externalData: besideModel(graph, provider) })).release();
-      return false;
-    } catch (cause) {
-      if (isFallback(cause)) return true;
-      throw cause;
-    }
-  };
-  let [fits, tooFar] = [0, nodes.length];
-  while (tooFar - fits > 1) {
-    const middle = (fits + tooFar) >> 1;
-    if (await fallsBack(middle)) tooFar = middle;
-    else fits = middle;
-  }
-  return nodes[tooFar - 1].type;
-}
-
-interface Lowered {
+export interface Lowered {
   readonly nodes: readonly OnnxNode[];
   readonly constants: readonly Constant[];
 }
 
 /** From operators to ONNX nodes, with the constants and size look-ups that they share. */
-function lower(graph: Graph, provider: Provider): Lowered {
+export function lower(graph: Graph, provider: Provider): Lowered {
   const nodes: OnnxNode[] = [];
   const prelude: OnnxNode[] = [];
   const constants = new Map<string, Constant>(graph.constants.map((c) => [c.tensor.name, c]));

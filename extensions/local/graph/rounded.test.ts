@@ -5,8 +5,9 @@ import { dequantise4, quantise4 } from "../model/int4.ts";
 import { quantise8 as quantise } from "../model/int8.ts";
 import { checkInt8Error, measureInt8Error, requireExactInt8 } from "./exact-int8.ts";
 import { Graph } from "./graph.ts";
-import { Session, serialise } from "./onnx.ts";
+import { serialise } from "./onnx.ts";
 import { integersOf, scalesOf, useRoundedProducts } from "./rounded.ts";
+import { Session } from "./session.ts";
 
 const [inner, columns] = [40, 9];
 

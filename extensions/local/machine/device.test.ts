@@ -1,41 +1,39 @@
 import type { InferenceSession } from "onnxruntime-common";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { Graph } from "../graph/graph.ts";
-import { Session } from "../graph/onnx.ts";
+import { Session } from "../graph/session.ts";
 import type { Provider } from "./device.ts";
-import { nodeRuntime, type Runtime } from "./runtime.ts";
+import { defaultRuntime } from "./native.ts";
+import type { Runtime } from "./runtime.ts";
 
 test("on CUDA large constants are beside the model, and products are in float32", async () => {
   const graph = new Graph();
   const data = Float32Array.from({ length: 128 * 128 }, (_, i) => i);
   graph.output("y", graph.add(graph.input("x", [128, 128]), graph.constant(data, [128, 128], "large")));
-  const node = await nodeRuntime();
-  let beside: unknown;
+  const node = await defaultRuntime();
+  let given: InferenceSession.SessionOptions | undefined;
   const runtime: Runtime = {
     ...node,
     InferenceSession: {
       create(model, options) {
         expect(model.byteLength).toBeLessThan(data.byteLength);
-        beside = options.externalData;
+        given = options;
         return node.InferenceSession.create(model, { ...options, executionProviders: ["cpu"], extra: {} });
       },
     },
   };
-  vi.stubEnv("NVIDIA_TF32_OVERRIDE", undefined);
   const session = await Session.open(graph, { threads: 1, provider: "cuda", runtime });
   const { y } = await session.run({ x: { data: new Float32Array(data.length).fill(1), shape: [128, 128] } }, ["y"]);
   await session.close();
   expect(y).toEqual(data.map((value) => value + 1));
-  expect(beside).toMatchObject([{ path: "large" }]);
-  expect(process.env.NVIDIA_TF32_OVERRIDE).toBe("0");
-  vi.unstubAllEnvs();
+  expect(given).toMatchObject({ externalData: [{ path: "large" }], executionProviders: [{ name: "cuda", use_tf32: "0" }] });
 });
 
 test("no thread of a session spins while it waits, on any provider", async () => {
   const graph = new Graph();
   graph.output("y", graph.neg(graph.input("x", [1])));
   const given: InferenceSession.SessionOptions[] = [];
-  const node = await nodeRuntime();
+  const node = await defaultRuntime();
   const runtime: Runtime = {
     ...node,
     InferenceSession: {
@@ -55,7 +53,7 @@ test("no thread of a session spins while it waits, on any provider", async () =>
 test("memory that runs out while a session is opened or runs is called so, with what to do on that device", async () => {
   const graph = new Graph();
   graph.output("y", graph.neg(graph.input("x", [1])));
-  const node = await nodeRuntime();
+  const node = await defaultRuntime();
   // As ONNX Runtime 1.30 said it on an H200 that several runs shared.
   const told = `Non-zero status code returned while running Add node. Name:'' Status Message: ${"bfc_arena.cc:360 ".repeat(9)}Failed to allocate memory for requested buffer of size 8`;
   const opening: Runtime = { ...node, InferenceSession: { create: () => Promise.reject(new Error(told)) } };

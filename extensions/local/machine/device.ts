@@ -50,20 +50,26 @@ export function hasKernel(provider: Provider, kernel: Kernel): boolean {
  */
 const sleeping = { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } };
 
-/** Returns the options of ONNX Runtime for the provider. Away from the CPU, no operator may fall back to it in silence. */
-export function providerOptions(provider: Provider) {
-  return isGpu(provider)
-    ? { executionProviders: [provider], extra: { session: { ...sleeping, disable_cpu_ep_fallback: "1" } } }
-    : { executionProviders: ["cpu"], extra: { session: sleeping } };
+/**
+ * Returns the options of ONNX Runtime for the provider. Away from the CPU, no operator may fall back to it in silence.
+ * @param captured whether runs of one binding are recorded on the device and replayed
+ */
+export function providerOptions(provider: Provider, captured = false) {
+  if (!isGpu(provider)) return { executionProviders: ["cpu"], extra: { session: sleeping } };
+  const session = { ...sleeping, disable_cpu_ep_fallback: "1" };
+  if (provider === "webgpu")
+    return {
+      executionProviders: ["webgpu"],
+      extra: { session, ep: { webgpuexecutionprovider: { enableGraphCapture: captured ? "1" : "0" } } },
+    };
+  return { executionProviders: [{ name: "cuda", ...cudaSettings, enable_cuda_graph: captured ? "1" : "0" }], extra: { session } };
 }
 
 /**
- * cuBLAS multiplies float32 in TF32, which keeps 10 bits of each factor, unless the environment says this before its first product: the binding
- * has no option for it.
+ * Products of float32 keep all bits of their factors: by default cuBLAS rounds these to 10 (TF32). Memory is taken as it is needed, and not in powers
+ * of two.
  */
-export function prepareProvider(provider: Provider): void {
-  if (provider === "cuda") process.env.NVIDIA_TF32_OVERRIDE ??= "0";
-}
+const cudaSettings = { use_tf32: "0", arena_extend_strategy: "kSameAsRequested" };
 
 /** Whether a session could not be opened because the provider lacks an operator of its graph. */
 export function isFallback(cause: unknown): boolean {

@@ -9,12 +9,18 @@ export interface RuntimeTensor {
   dispose?(): void;
 }
 
+export interface RunOptions {
+  /** Whether the run takes a few milliseconds: it is then made in this thread, which another would cost a tenth of one. Default false. */
+  readonly short?: boolean;
+}
+
 /** A model that is ready to run. */
 export interface RuntimeSession {
   /** @param fetch names of the outputs to compute, or the tensors that they are written into */
   run(
     feeds: Readonly<Record<string, RuntimeTensor>>,
     fetch: readonly string[] | Readonly<Record<string, RuntimeTensor | null>>,
+    options?: RunOptions,
   ): Promise<Readonly<Record<string, RuntimeTensor>>>;
   release(): Promise<void>;
 }
@@ -23,8 +29,8 @@ export interface RuntimeSession {
  * The library that runs ONNX models, an argument of every session: `onnxruntime-node`, or `onnxruntime-web` where there is no Node. It lists the part
  * of their interface that the engine uses.
  */
-export interface Runtime {
-  readonly InferenceSession: { create(model: Uint8Array, options: InferenceSession.SessionOptions): Promise<RuntimeSession> };
+export interface Runtime<S extends RuntimeSession = RuntimeSession> {
+  readonly InferenceSession: { create(model: Uint8Array, options: InferenceSession.SessionOptions): Promise<S> };
   readonly Tensor: new (
     type: "float32" | "int8" | "uint8" | "int32" | "int64",
     data: Float32Array | Int8Array | Int32Array | BigInt64Array,
@@ -37,22 +43,23 @@ export interface Runtime {
   readonly fillsOutputs?: boolean;
 }
 
-let node: Promise<Runtime> | undefined;
-
 /** Of all that is missing: named, it would become a dependency of the user's own, whose script runs in the next clean install. */
 const install = "--ignore-scripts";
 
 /**
- * ONNX Runtime's binding for Node, loaded when a session is opened without another one. It is an optional dependency: where a proxy
- * blocks what its install script downloads, npm would install nothing at all.
+ * ONNX Runtime's binding for Node. It is an optional dependency: where a proxy blocks what its install script downloads, npm would install nothing
+ * at all.
  * @throws ConfigError with the command that installs it, if it is absent
  */
-export function nodeRuntime(): Promise<Runtime> {
-  node ??= withPackage("onnxruntime-node", "models on this machine", () => import("onnxruntime-node"), install).then(
-    (binding) => {
-      binding.env.logLevel = "fatal"; // what goes wrong comes as an exception; read once, when the first session is made
-      return { InferenceSession: binding.InferenceSession, Tensor: binding.Tensor, fillsOutputs: true };
-    },
-  );
-  return node;
+export async function nodeBinding(): Promise<Runtime> {
+  const binding = await withPackage("onnxruntime-node", "models on this machine", () => import("onnxruntime-node"), install);
+  binding.env.logLevel = "fatal"; // what goes wrong comes as an exception; read once, when the first session is made
+  const { InferenceSession, Tensor } = binding;
+  const create: Runtime["InferenceSession"]["create"] = async (model, options) => {
+    const session = await InferenceSession.create(model, options);
+    // Feeds are this binding's own tensors: the engine makes them by `Tensor` below.
+    const run = session.run.bind(session) as unknown as RuntimeSession["run"];
+    return { run: (feeds, fetch) => run(feeds, fetch), release: () => session.release() };
+  };
+  return { InferenceSession: { create }, Tensor, fillsOutputs: true };
 }

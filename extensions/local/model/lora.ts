@@ -1,7 +1,7 @@
 import { ConfigError } from "../../../src/core/errors.ts";
 import { randomStream } from "../../../src/core/random.ts";
 import { Graph } from "../graph/graph.ts";
-import { Session } from "../graph/onnx.ts";
+import { Session } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { Arrays } from "./arrays.ts";
 import { type Lora, type ModelConfig, parameterShapes } from "./model-config.ts";

@@ -1,5 +1,5 @@
 import type { Graph } from "../graph/graph.ts";
-import type { Value } from "../graph/onnx.ts";
+import type { Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { LayerType } from "./architectures.ts";
 import type { ModelConfig } from "./model-config.ts";

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { randomStream } from "../../../src/core/random.ts";
 import type { TokenId } from "../../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../../src/engines/engine.ts";
-import { nodeRuntime, type Runtime } from "../machine/runtime.ts";
+import { defaultRuntime } from "../machine/native.ts";
+import type { Runtime } from "../machine/runtime.ts";
 import { loadModel } from "../model/model-folder.ts";
 import { Lookup } from "./lookup.ts";
 import { LocalSampler } from "./sampler.ts";
@@ -47,7 +48,7 @@ describe("a row that is sampled alone", async () => {
   /** Samples one action after another. @returns the actions, and the number of runs that they took */
   async function sampled(lookup: boolean, requests: readonly Partial<SampleRequest>[]) {
     let runs = 0;
-    const runtime = counting(await nodeRuntime(), () => runs++);
+    const runtime = counting(await defaultRuntime(), () => runs++);
     const parameters = new Map([...model.parameters].map(([name, { data }]) => [name, data]));
     const options = { threads: 1, slots: 8, maxLength: 512, cacheBytes: 2 ** 24, decode: undefined, runtime, lookup };
     const sampler = new LocalSampler(model.config, parameters, 0, options);

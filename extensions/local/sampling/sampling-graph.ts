@@ -1,10 +1,9 @@
 import { requireExactInt8 } from "../graph/exact-int8.ts";
 import { Graph } from "../graph/graph.ts";
-import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
 import { useRoundedProducts } from "../graph/rounded.ts";
+import { type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { SessionOptions } from "../machine/device.ts";
-import { forgetOnDevice } from "../machine/device-memory.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
@@ -168,7 +167,7 @@ export class SamplingGraph {
   }
 
   async close(): Promise<void> {
-    for (const { data } of Object.values(this.#weights)) await forgetOnDevice(data);
+    await this.#session.forget(this.#weights);
     await this.#session.close();
   }
 }

@@ -1,4 +1,4 @@
-import type { FloatValue, Session } from "../graph/onnx.ts";
+import type { FloatValue, Session } from "../graph/session.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { AttentionBlock } from "./blocks.ts";
 import { upstreamOf } from "./layer-graphs.ts";

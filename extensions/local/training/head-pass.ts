@@ -1,4 +1,4 @@
-import type { FloatValue, Value } from "../graph/onnx.ts";
+import type { FloatValue, Value } from "../graph/session.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { FlatBatch } from "./blocks.ts";

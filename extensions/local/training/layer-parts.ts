@@ -1,4 +1,4 @@
-import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
+import { type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";

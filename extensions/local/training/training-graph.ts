@@ -1,6 +1,6 @@
 import { differentiate } from "../graph/gradients.ts";
 import { Graph } from "../graph/graph.ts";
-import { type FloatValue, Session, type Value } from "../graph/onnx.ts";
+import { type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";

@@ -1,0 +1,90 @@
+import type { Provider } from "../machine/device.ts";
+import type { NativeSession } from "../machine/native/session.ts";
+import { type DeviceTensor, type ElementType, HostTensor, type NumberArray } from "../machine/native/tensor.ts";
+import { nativeRuntime } from "../machine/native.ts";
+import { create } from "./create.ts";
+import { Graph, typeOfArray } from "./graph.ts";
+import { serialise } from "./onnx.ts";
+import type { Value } from "./value.ts";
+
+const opened = new Map<Provider, Promise<DeviceMemory>>();
+
+/**
+ * The memory of a GPU: numbers that stay there from run to run. They cross by sessions that copy, since ONNX Runtime's own call for that
+ * (`CopyTensors`) knows none of its built-in providers.
+ */
+export class DeviceMemory {
+  readonly #provider: Provider;
+  /** By type and number of axes. Never closed: tensors must not outlive the session that they were allocated by. */
+  readonly #copies = new Map<string, Promise<NativeSession>>();
+  readonly #constants = new WeakMap<object, Promise<DeviceTensor>>();
+  /** That tensors are allocated by. */
+  readonly #allocator: NativeSession;
+
+  private constructor(provider: Provider, allocator: NativeSession) {
+    this.#provider = provider;
+    this.#allocator = allocator;
+  }
+
+  /** Opened once. @throws EngineError as `Session.open` */
+  static of(provider: Provider): Promise<DeviceMemory> {
+    const known =
+      opened.get(provider) ?? copySession(provider, "float32", 1).then((session) => new DeviceMemory(provider, session));
+    opened.set(provider, known);
+    known.catch(() => opened.delete(provider));
+    return known;
+  }
+
+  /** Undefined numbers. To be disposed of. */
+  allocate(shape: readonly number[], type: ElementType = "float32"): DeviceTensor {
+    return this.#allocator.allocate(type, shape);
+  }
+
+  /** A copy on the device. To be disposed of. */
+  async upload(value: Value): Promise<DeviceTensor> {
+    const tensor = this.allocate(value.shape, typeOfArray(value.data));
+    await this.write(tensor, value.data);
+    return tensor;
+  }
+
+  /** Overwrites a tensor's numbers. */
+  async write(tensor: DeviceTensor, data: NumberArray): Promise<void> {
+    const session = await this.#copySession(tensor);
+    await session.run({ x: new HostTensor(tensor.type, data, tensor.dims) }, { y: tensor });
+  }
+
+  /** Copies a tensor's numbers to an array of its length. */
+  async read<A extends NumberArray>(tensor: DeviceTensor, into: A): Promise<A> {
+    const session = await this.#copySession(tensor);
+    await session.run({ x: tensor }, { y: new HostTensor(tensor.type, into, tensor.dims) });
+    return into;
+  }
+
+  /** The copy of an array that keeps its numbers, made where there is none yet. */
+  constant(value: Value): Promise<DeviceTensor> {
+    const copy = this.#constants.get(value.data) ?? this.upload(value);
+    this.#constants.set(value.data, copy);
+    return copy;
+  }
+
+  /** Before a constant changes, or when it is no longer fed. */
+  async forget(data: object): Promise<void> {
+    const copy = this.#constants.get(data);
+    this.#constants.delete(data);
+    (await copy)?.dispose();
+  }
+
+  #copySession({ type, dims }: DeviceTensor): Promise<NativeSession> {
+    const kind = `${type} ${dims.length}`;
+    const session = this.#copies.get(kind) ?? copySession(this.#provider, type, dims.length);
+    this.#copies.set(kind, session);
+    return session;
+  }
+}
+
+async function copySession(provider: Provider, type: ElementType, axes: number): Promise<NativeSession> {
+  const graph = new Graph();
+  const sizes = Array.from({ length: axes }, (_, axis) => `D${axis}`);
+  graph.output("y", graph.input("x", sizes, type));
+  return create(await nativeRuntime(), serialise(graph, provider), provider, { threads: 1 });
+}
