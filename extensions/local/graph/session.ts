@@ -30,7 +30,7 @@ export interface OpenOptions {
   readonly captured?: boolean;
 }
 
-/** What a run takes: numbers in the processor's memory, or those that are on the session's device. */
+/** An input of a run: numbers in the processor's memory, or those that are on the session's device. */
 export type Feed = Value | DeviceTensor;
 
 /** A graph that ONNX Runtime has prepared to run. */

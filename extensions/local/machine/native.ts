@@ -7,8 +7,8 @@ export async function nativeRuntime(): Promise<Native> {
 }
 
 /**
- * What runs on the CPU without another runtime: the C API, or, where that cannot be called, the package's own binding. It computes the same, and
- * the event loop waits for each run.
+ * The runtime of sessions that are given no other: the C API, or, where that cannot be called, the package's own binding. It computes the same
+ * on the CPU, and the event loop waits for each run.
  */
 export function defaultRuntime(): Promise<Runtime> {
   return nativeRuntime().catch(() => nodeBinding());

@@ -82,7 +82,7 @@ export interface Library {
   readonly version: string;
   /** Calls a function that returns a status, or nothing. @throws Error with the library's message */
   call(name: Name, ...values: readonly unknown[]): void;
-  /** As `call`, in a thread of its own: the event loop goes on. */
+  /** As `call`, in a thread of its own, so that the event loop does not wait. */
   callAside(name: Name, ...values: readonly unknown[]): Promise<void>;
   /** Calls a function whose last argument is what it makes. */
   make(name: Name, ...values: readonly unknown[]): Pointer;
@@ -132,7 +132,7 @@ async function load(): Promise<Library> {
       find("ReleaseStatus")(status);
       throw new Error(String(message));
     };
-    /** What is passed to calls that have not ended: koffi keeps addresses, and not what lies there. */
+    /** Arguments of calls that have not ended: koffi keeps addresses, and not what lies there. */
     const passed = new Set<readonly unknown[]>();
     const aside = (name: Name, values: readonly unknown[]): Promise<void> =>
       new Promise((resolve, reject) => {

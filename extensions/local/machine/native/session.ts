@@ -9,7 +9,7 @@ export interface Crossing {
   down: number;
 }
 
-/** What a run reads and writes, prepared once for many runs. To be released. */
+/** Inputs and outputs of a run, prepared once for many runs. To be released. */
 export class Binding {
   readonly #library: Library;
   readonly #session: Pointer;
@@ -45,7 +45,7 @@ export class Binding {
     this.#library.call("BindOutputToDevice", this.#binding, name, memory);
   }
 
-  /** In a thread of its own: the event loop goes on. */
+  /** In a thread of its own, so that the event loop does not wait. */
   async run(): Promise<void> {
     await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
     this.#ended();
@@ -110,9 +110,9 @@ export type SessionOptions = Pick<
 export class NativeSession implements RuntimeSession {
   readonly #native: Native;
   readonly #session: Pointer;
-  /** Of all tensors that the session has allocated: each goes back there. */
+  /** Allocates all tensors of the session: each is given back there. */
   #allocator: Pointer | undefined;
-  /** What it computes with. */
+  /** The execution provider, by its short name. */
   readonly provider: string;
 
   constructor(native: Native, session: Pointer, provider: string) {
@@ -238,7 +238,7 @@ export class Native implements Runtime<NativeSession> {
   }
 }
 
-/** What ONNX Runtime 1.30 calls the memories of its providers. */
+/** Names of the providers' memories in ONNX Runtime 1.30. */
 const memoryNames: Readonly<Record<string, string>> = { cuda: "Cuda", webgpu: "WebGPU_Buf" };
 
 function append(library: Library, options: Pointer, provider: string, settings: Readonly<Record<string, unknown>>): void {
