@@ -1,0 +1,139 @@
+/**
+ * The local engine on a device, beside the processor: whether it computes the same, then how fast it trains and samples random weights of a published
+ * size.
+ *
+ *     npx jiti research/bench/gpu.ts --device cuda --shape smollm2 --precision float32
+ *
+ * PyTorch's side is peers/gpu.py. Numbers of both are medians of a few rounds of one process each; compare those of one sitting.
+ */
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { parseArgs } from "node:util";
+import { createLocalEngine, LocalEngine } from "../../extensions/local/engine.ts";
+import { nativeRuntime } from "../../extensions/local/machine/native.ts";
+import type { LocalEngineOptions } from "../../extensions/local/options.ts";
+import type { ActionInContext } from "../../src/core/trajectory.ts";
+import { denseBatch, quickModel, randomTokens } from "./model.ts";
+import { type ShapeName, shapeOf } from "./shapes.ts";
+
+const { values } = parseArgs({
+  options: {
+    device: { type: "string", default: "cuda" },
+    shape: { type: "string", default: "smollm2" },
+    precision: { type: "string", default: "float32" },
+    what: { type: "string", default: "check,train,sample" },
+    rows: { type: "string", default: "1,32,128" },
+    rank: { type: "string" },
+    cached: { type: "string", default: "512" },
+    tokens: { type: "string", default: "64" },
+  },
+});
+const provider = values.device as NonNullable<LocalEngineOptions["provider"]>;
+const { precision } = values;
+const what = values.what.split(",");
+const say = (text: string) => console.log(`${provider} ${values.shape} ${precision}: ${text}`);
+
+const adamW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1 };
+const options = { threads: 4, provider, precision } as Omit<LocalEngineOptions, "model">;
+
+/** Log-probs, three steps and sampled ids of a small model, here and on the processor. */
+async function check(lora?: LocalEngineOptions["lora"]): Promise<void> {
+  const folder = "models/office";
+  const samples: ActionInContext[] = Array.from({ length: 12 }, (_, row) => {
+    const tokens = randomTokens(600, 60 + row, "check", row >> 2);
+    return { trajectory: String(row), turn: 0, context: tokens.slice(0, 30), action: randomTokens(600, 20, "action", row) };
+  });
+  const weights = samples.map(({ action }, i) => action.map((_, j) => Math.sin(i + j) / 100));
+  const outcome = async (choice: Omit<LocalEngineOptions, "model">) => {
+    const engine = await createLocalEngine({ model: folder, ...choice, lora });
+    const logprobs: number[] = [];
+    const norms: number[] = [];
+    for (let step = 0; step < 3; step++) {
+      const numbers = await engine.forwardBackward(samples, weights, { temperature: 1 });
+      logprobs.push(...numbers.flat());
+      norms.push((await engine.step(adamW)).gradientNorm);
+    }
+    logprobs.push(...(await engine.logprobs(samples, { temperature: 1 })).flat());
+    const actions = await Promise.all(
+      samples.map(({ context }, seed) => engine.sample({ context: [...context], maxTokens: 24, stopTokens: [], seed })),
+    );
+    await engine.dispose();
+    return { logprobs, norms, ids: actions.map(({ tokens }) => tokens), drawn: actions.flatMap((action) => action.logprobs) };
+  };
+  const [here, there] = [await outcome({ threads: 4 }), await outcome(options)];
+  const gap = (a: readonly number[], b: readonly number[]) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
+  const same = here.ids.filter((ids, i) => ids.join() === there.ids[i].join()).length;
+  say(
+    `${lora ? "adapter" : "all weights"}: largest difference of log-probs ${gap(here.logprobs, there.logprobs).toExponential(1)}, ` +
+      `gradient norms ${here.norms.map((x, i) => `${x.toFixed(5)}/${there.norms[i].toFixed(5)}`).join(" ")}, same actions ${same} of ${samples.length}`,
+  );
+}
+
+const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) / 2)];
+const model = () => quickModel(shapeOf(values.shape as ShapeName));
+const lora =
+  values.rank === undefined ? undefined : { rank: Number(values.rank), alpha: 32, targets: "all-linear" as const, seed: 1 };
+
+/** 16 rows of 512 tokens, forward, backward and AdamW. */
+async function train(): Promise<void> {
+  const engine = new LocalEngine(model(), { model: "random", ...options, lora });
+  const [rows, length, rounds] = [16, 512, 6];
+  const samples = denseBatch(engine.info.vocabularySize, rows, length);
+  const weights = samples.map(({ action }) => action.map(() => 1 / (rows * (length - 1))));
+  const { crossed } = await nativeRuntime();
+  const seconds: number[] = [];
+  const loop = monitorEventLoopDelay({ resolution: 1 });
+  let report = "";
+  for (let round = 0; round < rounds; round++) {
+    const [up, down] = [crossed.up, crossed.down];
+    if (round > 0) loop.enable();
+    const start = performance.now();
+    const numbers = (await engine.forwardBackward(samples, weights, { temperature: 1 })).flat();
+    const middle = performance.now();
+    const { gradientNorm } = await engine.step({ ...adamW, learningRate: 1e-4 });
+    seconds.push((performance.now() - start) / 1000);
+    loop.disable();
+    const mean = numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+    report = `mean log π ${mean.toFixed(4)}, norm ${gradientNorm.toFixed(4)}, ${((crossed.up - up) / 1e6).toFixed(1)} MB up, ${((crossed.down - down) / 1e6).toFixed(2)} MB down, step ${(performance.now() - middle).toFixed(0)} ms of ${(1000 * (seconds.at(-1) ?? 0)).toFixed(0)}`;
+    if (round === 0) say(`first step ${seconds[0].toFixed(1)} s with its sessions; ${report}`);
+  }
+  say(
+    `TRAIN${lora ? ` adapter ${lora.rank}` : ""} ${Math.round((rows * length) / median(seconds.slice(1)))} tokens/s; ${report}; longest wait of the event loop ${(loop.max / 1e6).toFixed(0)} ms`,
+  );
+  await engine.dispose();
+}
+
+/** Decoding behind cached contexts. */
+async function sample(): Promise<void> {
+  const [cached, maxTokens] = [Number(values.cached), Number(values.tokens)];
+  const sampling = { cacheBytes: 64 * 2 ** 30 };
+  const engine = new LocalEngine(model(), { model: "random", ...options, lora, sampling });
+  const { crossed } = await nativeRuntime();
+  for (const rows of values.rows.split(",").map(Number)) {
+    const contexts = Array.from({ length: rows }, (_, row) => randomTokens(engine.info.vocabularySize, cached, "row", row));
+    const round = (most: number, seed: number) =>
+      Promise.all(
+        contexts.map((context, row) =>
+          engine.sample({ context, maxTokens: most, stopTokens: [], seed: seed + row, cacheKey: `row ${row}` }),
+        ),
+      );
+    await round(2, 1); // keys and values of the contexts
+    await round(8, 2); // what is recorded for replays
+    const [down, up] = [crossed.down, crossed.up];
+    const start = performance.now();
+    await round(maxTokens, 3);
+    const seconds = (performance.now() - start) / 1000;
+    const bytes = (crossed.down - down + crossed.up - up) / (rows * maxTokens);
+    say(
+      `SAMPLE rows ${rows}, ${cached} cached: ${Math.round((rows * maxTokens) / seconds)} tokens/s, ${((1000 * seconds) / maxTokens).toFixed(2)} ms a step, ${Math.round(bytes)} bytes a token across the bus`,
+    );
+    for (let row = 0; row < rows; row++) engine.release(`row ${row}`);
+  }
+  await engine.dispose();
+}
+
+if (what.includes("check")) {
+  await check();
+  await check({ rank: 8, alpha: 16, targets: "all-linear", seed: 1 });
+}
+if (what.includes("train")) await train();
+if (what.includes("sample")) await sample();
