@@ -32,6 +32,16 @@ test("a status that has not changed is not written again", () => {
   expect(written).toHaveLength(1);
 });
 
+test.each([
+  [undefined, 100],
+  [0, 100],
+  [1, 20],
+  [80, 80],
+  [500, 120],
+])("a terminal of %s columns is written to in lines of %i", (columns, width) => {
+  expect(createScreen({ isTTY: true, columns, write: () => {} }).width).toBe(width);
+});
+
 function withoutColours(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
   return text.replace(/\x1b\[\d+m/g, "");

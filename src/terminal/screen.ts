@@ -26,7 +26,8 @@ export interface TextStream {
 export function createScreen(stream: TextStream): Screen {
   const live = stream.isTTY === true && process.env.TERM !== "dumb";
   const paint = paintFor(stream);
-  const width = Math.min(stream.columns ?? 100, 120);
+  // A pseudo-terminal that nobody has sized says 0.
+  const width = Math.min(Math.max(stream.columns || 100, 20), 120);
   let shown = "";
   // Erasing and writing in one call, so that no empty line is ever seen.
   const replace = (text: string) => {
