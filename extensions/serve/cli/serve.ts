@@ -96,6 +96,8 @@ export async function startInference(flags: unknown, screen: Screen): Promise<Ru
   const opened = await Promise.all(
     models.map(async ({ name, folder, open }) => [name, (await open("full", undefined)).engine, folder] as const),
   );
+  // The first sample makes an engine's sessions, and holds this thread meanwhile: clients come afterwards.
+  for (const [, engine] of opened) await engine.sample({ context: [0], maxTokens: 1, stopTokens: [], seed: 0 });
   const server = await serveInference({
     ...{ host, port, keys: [...key, ...ownKeys()], limits: httpLimits(limits) },
     models: new Map(opened.map(([name, engine, folder]) => [name, engineModel(engine, chatOf(folder), folder)])),

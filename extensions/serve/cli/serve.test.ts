@@ -1,0 +1,27 @@
+import { expect, test, vi } from "vitest";
+import { createScreen } from "../../../src/terminal/screen.ts";
+import { startInference } from "./serve.ts";
+
+const order = vi.hoisted((): string[] => []);
+vi.mock(import("../served-model.ts"), () => ({
+  serveModel: async (name: string, folder: string) => {
+    const engine = {
+      info: { maxLength: 64, vocabularySize: 8, capabilities: [] },
+      sample: async () => void order.push(`${name} samples`),
+      dispose: async () => {},
+    };
+    return { name, folder, open: async () => ({ engine }) } as never;
+  },
+}));
+vi.mock(import("../../inference/server.ts"), async (original) => ({
+  ...(await original()),
+  serveInference: async () => {
+    order.push("listens");
+    return { baseUrl: "http://x", close: async () => {} };
+  },
+}));
+
+test("each model samples once before clients are let in: its sessions are not made while one waits", async () => {
+  await startInference({ model: ["a=default", "b=default"] }, createScreen({ write: () => {} }));
+  expect(order).toEqual(["a samples", "b samples", "listens"]);
+});
