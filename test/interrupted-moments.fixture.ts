@@ -17,18 +17,24 @@ export const demonstrate = () =>
   ] as const;
 export type Algorithm = "grpo" | "sft";
 
-/** A run that is interrupted at a moment: `open` while its environment opens, or a number of its events. */
-export async function interruptedAt(moment: "open" | number, algorithm: Algorithm = "grpo") {
+/** A run that is interrupted at a moment: `open` while its environment opens, `size` while it counts its tasks, or a number of its events. */
+export async function interruptedAt(moment: "open" | "size" | number, algorithm: Algorithm = "grpo") {
   const out = join(root, `${algorithm}-${moment}`);
   const controller = new AbortController();
   const events: TrainingEvent[] = [];
+  let isOpen = false;
   const environment: Environment<Task> = {
     ...letters,
     demonstrate,
     open: async () => {
+      isOpen = true;
       if (moment !== "open") return;
       controller.abort();
       await new Promise((resolve) => setTimeout(resolve, 50));
+    },
+    size: (split) => {
+      if (moment === "size" && isOpen) controller.abort();
+      return letters.size(split);
     },
   };
   const config = {

@@ -6,9 +6,12 @@ import { writeTinyModel } from "./tiny-model.ts";
 
 beforeAll(() => writeTinyModel(model));
 
-test("a run that is interrupted before it begins says so, and leaves no folder", async () => {
-  const { ended, out } = await interruptedAt("open");
-  expect(ended).toBeInstanceOf(InterruptedError);
-  expect(String(ended)).toMatch(/is "interrupted"\. It had not begun/);
-  expect(existsSync(out)).toBe(false);
-});
+test.each(["open", "size"] as const)(
+  "a run that is interrupted at %s, before it begins, says so, and leaves no folder",
+  async (moment) => {
+    const { ended, out } = await interruptedAt(moment);
+    expect(ended).toBeInstanceOf(InterruptedError);
+    expect(String(ended)).toMatch(/is "interrupted"\. It had not begun/);
+    expect(existsSync(out)).toBe(false);
+  },
+);

@@ -178,12 +178,17 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
     });
   } catch (error) {
     // Before the trainer began, which has its own error for it.
-    if (signal?.aborted === true && error === signal.reason) throw new InterruptedError(folder, error);
+    if (signal?.aborted === true && isOf(error, signal.reason)) throw new InterruptedError(folder, error);
     throw error;
   } finally {
     lock.release();
     removeIfEmpty(folder);
   }
+}
+
+/** True for an error that another one is the cause of. */
+function isOf(error: unknown, cause: unknown): boolean {
+  return error === cause || (error instanceof Error && error.cause !== undefined && isOf(error.cause, cause));
 }
 
 async function trainOpened(
