@@ -138,7 +138,7 @@ export function stepSeconds(
   return beyond >= 0 ? guess(parameters) + beyond : (guess(parameters) * (guess(played) + beyond)) / guess(played);
 }
 
-/** What the episodes of a trial asked of the model. @param sampled mean tokens of an episode */
+/** Returns the requests of a trial. @param sampled mean tokens of an episode */
 function asksOf(groups: readonly Group[], sampled: number): Asks {
   const episodes = groups.flatMap(({ trajectories }) => trajectories).filter(({ turns }) => turns.length > 0);
   const requests = episodes.length === 0 ? 1 : mean(episodes.map(({ turns }) => turns.length));

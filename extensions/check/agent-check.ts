@@ -28,7 +28,7 @@ export interface AgentCheck<T extends TaskRequest = TaskRequest> extends Pick<Ag
   readonly tasks: readonly T[];
   /** Time of one attempt, in milliseconds. Default 30,000. */
   readonly timeoutMs?: number;
-  /** Time of one policy, in milliseconds: no further task is begun after it. Default 20,000. */
+  /** Time of one policy, in milliseconds: no further task is begun after it. Default 6,000. */
   readonly policyMs?: number;
   /** Attempts at the same time. Default 4. */
   readonly concurrency?: number;
@@ -95,7 +95,7 @@ const holeShare = 0.05;
  */
 export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): Promise<AgentCheckReport> {
   refuseUnknown({ ...check });
-  const { agent, reward, tasks, timeoutMs = 30_000, policyMs = 20_000, concurrency = 4, onProgress = () => {} } = check;
+  const { agent, reward, tasks, timeoutMs = 30_000, policyMs = 6_000, concurrency = 4, onProgress = () => {} } = check;
   if (tasks.length === 0) throw new RangeError("no tasks; at least one is checked");
   const byKey = new Map<string, InferenceModel>();
   const keys = [newKey()];

@@ -134,9 +134,9 @@ function otherAlgorithm({ algorithm }: RunPlan["config"], flags: TrainFlags): Ne
 function useOfModel(run: string, before: string, flags: TrainFlags): Next {
   if (flags.agent === undefined)
     return [[`${commandPrefix()} chat --model ${run}${configFlag(flags)}`, "talk to the trained model"]];
-  const [file = "", ...more] = flags.agent;
-  if (more.length > 0) return [];
-  const compared = `eval --agent ${quoted(file)}${agentFiles(flags)} --k 4 --compare ${quoted(before)} ${run}`;
+  // A program is one argument, which is split at its spaces.
+  if (flags.agent.length > 1 && flags.agent.some((word) => /\s/.test(word))) return [];
+  const compared = `eval --agent ${quoted(flags.agent.join(" "))}${agentFiles(flags)} --k 4 --compare ${quoted(before)} ${run}`;
   return [[`${commandPrefix()} ${compared}`, "measure the agent with both models, task by task"]];
 }
 

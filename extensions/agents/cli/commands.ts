@@ -93,7 +93,10 @@ export const agentCommands: AddCommands = (program, { screen, errorScreen, exit,
 /** An agent, as `eval` measures it. */
 export const agentSubject: EvalSubject = {
   flags: [
-    ["--agent <file>", "measure an agent, as train-agent trains it, on --tasks FILE with --reward FILE; see docs/agents.md"],
+    [
+      "--agent <file>",
+      'measure an agent, as train-agent trains it, on --tasks FILE with --reward FILE; a program in quotes: "python agent.py"',
+    ],
     ["--reward <file>", "of --agent: a module whose default export is ({ task, answer }) => number"],
   ],
   measure: async (flags, output, notes) => {

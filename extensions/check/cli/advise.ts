@@ -10,7 +10,7 @@ import { assumedLength, modelFolder, openModel, samplingUse, trainingUse } from 
 import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
 import { proportionInterval } from "../../../src/statistics/intervals.ts";
 import { count, duration, interval, plural, table } from "../../../src/terminal/format.ts";
-import { commandPrefix } from "../../../src/terminal/invocation.ts";
+import { commandPrefix, quoted } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
@@ -31,6 +31,7 @@ import { memoryUse } from "../../local/open.ts";
 import { measurePeak } from "../../local/peak.ts";
 import { type Chances, chancesOf, type Fitting, fittingModels, guessedStepSeconds, stepSeconds } from "../advice.ts";
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
+import { agentCommand } from "./agent-command.ts";
 
 export interface AdviseFlags extends SettingValues {
   readonly tasks?: string;
@@ -56,7 +57,8 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   const quiet = flags.json === true;
   const checked = agent.length > 0 ? await checkOf(agent, flags, screen, quiet) : undefined;
   const holes = checked?.findings ?? [];
-  const what = agent.length > 0 ? `${agent.join(" ")} --tasks ${flags.tasks} --reward ${flags.reward}` : undefined;
+  const command: AgentCommand | undefined =
+    agent.length > 0 ? (name, options) => agentCommand(name, agent, flags, options) : undefined;
   const { environment } = config;
   const { gflops, provider } = await speedOf(config);
   if (config.model === "default" && !hasBundledModel(environment.name)) {
@@ -67,7 +69,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
       seconds: config.steps * guessedStepSeconds(each.parameters, of, config.rollout, gflops),
     }));
     const machine = { bytes, length, time, steps: config.steps, gflops, provider };
-    const next = `Next: ${firstTrial(fitting, time, agent.length > 0 ? what : undefined, environment.name)}`;
+    const next = `Next: ${firstTrial(fitting, time, command, environment.name)}`;
     if (quiet) screen.line(JSON.stringify({ memoryBytes: bytes, gflops, provider, fitting, holes, next }, null, 1));
     else show([...choiceLines(fitting, machine), ...holeLines(holes), "", next], screen);
     return;
@@ -105,7 +107,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
       chances,
       fitting.findLast((each) => each.seconds <= time),
       config,
-      what === undefined ? undefined : `train-agent ${what}`,
+      command,
     ),
   ];
   show(lines, screen);
@@ -172,19 +174,25 @@ interface Machine {
   readonly provider: string;
 }
 
-/** @param agent its module and files; undefined for an environment */
-function firstTrial(fitting: readonly Timed[], time: number, agent: string | undefined, environment: string): string {
+/** A command over the agent that was given. @param options with a space before them */
+type AgentCommand = (name: string, options: string) => string;
+
+/** @param agent undefined for an environment */
+function firstTrial(fitting: readonly Timed[], time: number, agent: AgentCommand | undefined, environment: string): string {
   const inTime = fitting.filter(({ seconds }) => seconds <= time);
   const first = inTime.find(({ callsTools }) => callsTools) ?? fitting[0];
   if (first === undefined) return "a machine with more memory, or a model on a cluster (docs/tinker.md).";
-  if (agent === undefined || first.callsTools)
-    return `play a few episodes with one: ${commandPrefix()} advise ${agent ?? `--env ${environment}`} --model ${first.name}`;
-  return `the smallest was not trained to call tools: ${taughtBy(`train-agent ${agent}`, first.name)}`;
+  const options = ` --model ${first.name}`;
+  if (agent === undefined) return `play a few episodes with one: ${commandPrefix()} advise --env ${environment}${options}`;
+  return first.callsTools
+    ? `play a few episodes with one: ${agent("advise", options)}`
+    : `the smallest was not trained to call tools: ${taughtBy(agent, first.name)}`;
 }
 
 /** Demonstrations, then reinforcement. */
-function taughtBy(agent: string, model: string): string {
-  return `demonstrations first, of a strong model or of a script such as ./expert.ts: ${commandPrefix()} ${agent} --model ${model} --teacher gpt-5-mini@https://api.openai.com/v1`;
+function taughtBy(agent: AgentCommand, model: string): string {
+  const command = agent("train-agent", ` --model ${quoted(model)} --teacher gpt-5-mini@https://api.openai.com/v1`);
+  return `demonstrations first, of a strong model or of a script such as ./expert.ts: ${command}`;
 }
 
 const noneFits = (bytes: number) => [`No published model that is listed here can be trained in ${gibibytes(bytes)}.`];
@@ -305,7 +313,7 @@ function nextOf(
   { verdict, failures }: Chances,
   stronger: Timed | undefined,
   { model, environment }: TrainingConfig,
-  agent?: string,
+  agent?: AgentCommand,
 ): string {
   const larger =
     stronger === undefined
@@ -315,6 +323,7 @@ function nextOf(
     agent === undefined
       ? `${commandPrefix()} sft --env ${environment.name} --model ${model}, on a few demonstrations`
       : taughtBy(agent, model);
+  const options = model === "default" ? "" : ` --model ${quoted(model)}`;
   switch (verdict) {
     case "fails":
       return `Next: most episodes failed (${failures[0] ?? ""}). Mend that first.`;
@@ -327,6 +336,6 @@ function nextOf(
     case "no-signal":
       return "Next: attempts at one task end alike. Take larger groups (rollout.groupSize) or tasks of middle difficulty.";
     case "learns":
-      return `Next: it can learn here. ${commandPrefix()} ${agent ?? `train --env ${environment.name}`}${model === "default" ? "" : ` --model ${model}`}`;
+      return `Next: it can learn here. ${agent?.("train-agent", options) ?? `${commandPrefix()} train --env ${environment.name}${options}`}`;
   }
 }

@@ -1,11 +1,11 @@
 import { ConfigError } from "../../../src/core/errors.ts";
 import { count, percent, plural, table } from "../../../src/terminal/format.ts";
-import { commandPrefix, quoted } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
 import { readTasks } from "../../agents/tasks.ts";
 import { agentOf, rewardOf } from "../../agents/train-agent.ts";
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
+import { agentCommand } from "./agent-command.ts";
 
 export interface AgentCheckFlags {
   readonly tasks?: string;
@@ -34,7 +34,7 @@ export async function agentCheckCommand(agent: readonly string[], flags: AgentCh
     const next =
       report.findings.length > 0
         ? "mend the reward or the tasks, and check again: a model learns what is paid."
-        : `${commandPrefix()} advise ${agent.map(quoted).join(" ")} --tasks ${quoted(file)} --reward ${quoted(reward ?? "")}`;
+        : agentCommand("advise", agent, flags);
     for (const line of ["", ...findingLines(report, screen), `Next: ${next}`]) screen.line(line);
   }
   return report.findings.length > 0 ? 1 : 0;

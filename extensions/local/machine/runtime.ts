@@ -43,7 +43,7 @@ export interface Runtime<S extends RuntimeSession = RuntimeSession> {
   readonly fillsOutputs?: boolean;
 }
 
-/** Of all that is missing: named, it would become a dependency of the user's own, whose script runs in the next clean install. */
+/** Installs all that is missing: with its name it would become a dependency of the user's own, whose script runs in the next clean install. */
 const install = "--ignore-scripts";
 
 /**

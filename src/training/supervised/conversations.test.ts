@@ -19,6 +19,15 @@ const call = (args: unknown) => ({ id: "c1", type: "function", function: { name:
 const question = { role: "user", content: "Where is Tea?" };
 const answer = { role: "assistant", content: "7" };
 
+test("a call that is only shown may be of a tool that the line does not have: agents write calls of their own", () => {
+  const tools = [{ type: "function", function: { name: "book", parameters: { type: "object", properties: {} } } }];
+  const own = { role: "assistant", content: null, tool_calls: [call("{}")] };
+  const result = { role: "tool", tool_call_id: "c1", content: "aisle 7" };
+  const [read] = readConversations(file({ messages: [{ ...own, weight: 0 }, result, question, answer], tools }));
+  expect(read.messages[0]).toMatchObject({ learned: false, toolCalls: [{ name: "find" }] });
+  expect(() => readConversations(file({ messages: [question, own, result, answer], tools }))).toThrow(/a call of find.*no tool/);
+});
+
 test("conversations in the OpenAI format are read: calls, results by id, parts, reasoning and tools", () => {
   const tool = {
     type: "function",

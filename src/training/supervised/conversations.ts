@@ -115,8 +115,9 @@ function readConversation(json: unknown, where: string): Conversation {
   if (read.every((message) => message.role !== "assistant" || message.learned === false))
     throw new ConfigError(where, "without a message to learn from", { expected: "an assistant's message that is learned" });
   const offered = (line.tools ?? line.functions)?.map((tool) => asTool(tool.function));
+  // What is only shown may call other tools: an agent writes calls of its own, and shows its model other tools at each request.
   const unknown = read
-    .flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
+    .flatMap((message) => (message.role === "assistant" && message.learned !== false ? (message.toolCalls ?? []) : []))
     .find(({ name }) => offered !== undefined && !offered.some((tool) => tool.name === name));
   if (unknown !== undefined)
     throw new ConfigError(`${where}: a call of ${unknown.name}`, "no tool of this line", {
