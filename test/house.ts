@@ -92,7 +92,7 @@ export const parts: readonly Part[] = [
     path: "src/findings",
     holds:
       "rules over recorded episodes and steps: what a run does not learn, run by trainer and dashboard ([warnings.md](warnings.md))",
-    knows: ["src/core", "src/algorithms", "src/runs", "src/rewards"],
+    knows: ["src/core", "src/algorithms", "src/runs"],
   },
   {
     path: "src/training",

@@ -146,6 +146,20 @@ process.stdin.on("data", (part) => (text += part)).on("end", async () => {
   expect(broken.trajectories.find(({ error }) => error !== undefined)?.error).toMatch(/exit code 1.*my agent is broken/s);
 });
 
+test("an agent that raises an error at its model's answers is trained and named; one that fails before it asks ends the run", async () => {
+  const asking = async (prompt: string) => {
+    const body = JSON.stringify({ model: "gpt-5-mini", messages: [{ role: "user", content: prompt }] });
+    const headers = { authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+    const response = await fetch(`${process.env.OPENAI_BASE_URL}/chat/completions`, { method: "POST", headers, body });
+    return JSON.parse(JSON.parse(await response.text()).choices[0].message.content);
+  };
+  const { metrics, trajectories } = await trained({ agent: asking });
+  expect(metrics).toMatchObject({ "stop/agent-error": 6, maskedEpisodes: 0, reward: 0 });
+  expect(trajectories[0].error).toMatch(/JSON/);
+  const failing = async () => JSON.parse("no settings");
+  await expect(trained({ agent: failing })).rejects.toThrow(/all 6 episodes of step 1.*agent-error/s);
+});
+
 test("a run in which every agent is refused ends with the endpoint's own reason", async () => {
   const agent = async (prompt: string) => {
     const headers = { authorization: `Bearer ${process.env.OPENAI_API_KEY}` };

@@ -51,6 +51,14 @@ export function isScored(trajectory: Ended): boolean {
   return outcomeOf(trajectory).kind === "score";
 }
 
+/**
+ * Returns true for an episode that says nothing of the model: it has no score, or its agent failed before the model had answered. An error that an
+ * agent raises at an answer, such as one that is no JSON, is that answer's.
+ */
+export function isBroken(trajectory: Ended & { readonly turns: readonly unknown[] }): boolean {
+  return !isScored(trajectory) || (trajectory.stopReason === "agent-error" && trajectory.turns.length === 0);
+}
+
 /** The number of attempts, and of those among them that ended by an error and have no score. */
 export interface AttemptCount {
   readonly attempts: number;

@@ -1,12 +1,11 @@
 import { EnvError, MeasurementError } from "../core/errors.ts";
-import { isScored } from "../core/outcome.ts";
+import { isBroken, isScored } from "../core/outcome.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
-import { failed } from "../rewards/compose.ts";
 import type { EpisodeFacts, Rule } from "./rule.ts";
 
 /** Finds episodes that the environment, its tasks or its reward broke. */
 export const environmentFaults: Rule<EpisodeFacts> = ({ trajectories, config }) => {
-  const broken = trajectories.filter(failed);
+  const broken = trajectories.filter(isBroken);
   const [first] = broken;
   if (first === undefined) return undefined;
   return {
@@ -19,13 +18,25 @@ export const environmentFaults: Rule<EpisodeFacts> = ({ trajectories, config }) 
   };
 };
 
+/** Finds episodes that their agent ended by an error of its own, at what the model had answered. */
+export const agentErrors: Rule<EpisodeFacts> = ({ trajectories }) => {
+  const ended = trajectories.filter((episode) => episode.stopReason === "agent-error" && !isBroken(episode));
+  const [first] = ended;
+  if (first === undefined) return undefined;
+  return {
+    cause: `In ${ended.length} of ${trajectories.length} episodes the agent raised an error after its model's answer: ${first.error}.`,
+    example: first.id,
+    next: "They have reward 0, as it is right where the answer raised it. An error that is not the answer's has to be repaired.",
+  };
+};
+
 /**
- * Ends a run of whose episodes none could be played to its end, agents that always fail included.
+ * Ends a run of whose episodes none could be played to its end, agents that fail before their model answers included.
  * @param where the step or the evaluation, for the message
  * @throws EnvError with the first message if every episode failed by the environment's fault; MeasurementError if it was the model's server
  */
 export function requireWorkingEnvironment(groups: readonly Group[], name: string, where: string): void {
-  refuseIfAll(failed, groups, name, where);
+  refuseIfAll(isBroken, groups, name, where);
 }
 
 /** Ends an evaluation of whose episodes none has a score. @throws as `requireWorkingEnvironment` */

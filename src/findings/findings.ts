@@ -1,6 +1,6 @@
 import type { EvaluationRecord, Warning } from "../runs/records.ts";
 import { echoTrap } from "./echo-trap.ts";
-import { environmentFaults } from "./environment-faults.ts";
+import { agentErrors, environmentFaults } from "./environment-faults.ts";
 import { failingTool, lostResults, noToolCalls, oneBadEnd } from "./episode-rules.ts";
 import { policyDied } from "./policy-died.ts";
 import { refusedRequests } from "./refused-requests.ts";
@@ -11,6 +11,7 @@ import { unevenRequests } from "./uneven-requests.ts";
 /** Looked at after every step and every evaluation. */
 const episodeRules = {
   "environment-faults": environmentFaults,
+  "agent-errors": agentErrors,
   "refused-requests": refusedRequests,
   "uneven-requests": unevenRequests,
   "no-tool-calls": noToolCalls,

@@ -1,5 +1,5 @@
+import { isBroken } from "../../core/outcome.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
-import { failed } from "../../rewards/compose.ts";
 
 export interface Masked {
   /** Without the failed episodes; groups that lose all of theirs are left out. */
@@ -14,7 +14,7 @@ export interface Masked {
  */
 export function withoutFailures(groups: readonly Group[]): Masked {
   const kept = groups.map((group) => {
-    const broken = group.trajectories.filter(failed);
+    const broken = group.trajectories.filter(isBroken);
     return broken.length === 0 ? group : { ...group, trajectories: broken.reduce(without, group.trajectories) };
   });
   const count = (of: readonly Group[]) => of.reduce((sum, { trajectories }) => sum + trajectories.length, 0);
