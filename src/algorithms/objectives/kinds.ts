@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import { choiceOf, kindIn } from "../../core/kinds.ts";
 import { aepoUpdateKind } from "./aepo.ts";
+import { appoUpdateKind } from "./appo.ts";
 import { cispoKind } from "./cispo.ts";
 import { clipCovKind, klCovKind } from "./covariance.ts";
 import { dppoKind } from "./dppo.ts";
@@ -23,6 +24,7 @@ export const updateKinds = [
   clipCovKind,
   klCovKind,
   aepoUpdateKind,
+  appoUpdateKind,
 ] as const;
 
 /** Any update rule, named by its kind. */

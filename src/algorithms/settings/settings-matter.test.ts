@@ -104,6 +104,11 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
   ["clip-cov", "covHigh", 0.5, 100, by("clip-cov", { share: 1, covLow: 0 })],
   ["aepo-clip", "clip.low", 0.2, 0.01, by("aepo-clip")],
   ["aepo-clip", "clip.high", 0.2, 0.01, by("aepo-clip")],
+  ["appo", "clip.low", 0.2, 0.01, by("appo")],
+  ["appo", "clip.high", 0.28, 0.01, by("appo")],
+  ["appo", "halfLife", 64, 1, by("appo")],
+  ["appo", "influence", 1, 0.5, by("appo")],
+  ["appo", "influenceClip", 0.2, 0.01, by("appo")],
   ["kl-cov", "share", 0.1, 0.9, by("kl-cov")],
   ["kl-cov", "coefficient", 1, 5, by("kl-cov", { share: 0.5 })],
 ];

@@ -7,8 +7,7 @@ import { defineBranchRule } from "./rule-kind.ts";
  *   P_t = (α + γ·ΔH_t) · (1 − P̂(l)),   P̂(l) = min(1, penalty·l);     a path branches where P_t > τ
  *
  * l is the number of points directly before this one at which the path branched. That P̂ grows with l in proportion is known to us from a
- * digest of the paper alone, so its slope is a setting of its own. The paper's other half, which sets the number of first rollouts by the
- * entropies of one rollout, is not here.
+ * digest of the paper alone, so its slope is a setting of its own. The paper's other half is in pre-monitoring.ts.
  */
 export const aepoRule = defineBranchRule({
   kind: "aepo",

@@ -24,17 +24,35 @@ export class LeafLedger<ForkRequest> {
   /** For each path the next turn at which it may branch; Infinity once it has ended. */
   readonly #next: number[];
   #requests: Entry<ForkRequest>[] = [];
+  #held: boolean;
 
-  /** @param firstRollouts the paths that there are to begin with, at most the budget */
-  constructor({ budget, firstRollouts, beam }: { budget: number; firstRollouts: number; beam: number }) {
+  /**
+   * @param firstRollouts the paths that there are to begin with, at most the budget
+   * @param held nothing is granted before `begin`
+   */
+  constructor({
+    budget,
+    firstRollouts,
+    beam,
+    held = false,
+  }: { budget: number; firstRollouts: number; beam: number; held?: boolean }) {
     this.#budget = budget;
     this.#beam = beam;
+    this.#held = held;
     this.#next = new Array<number>(firstRollouts).fill(0);
   }
 
   /** True once no request can be granted any more. */
   get full(): boolean {
     return this.#next.length >= this.#budget;
+  }
+
+  /** Returns the paths that begin beside those that there are, so that there are so many in all, and grants from now on. */
+  begin(paths: number): number[] {
+    this.#held = false;
+    const begun = Array.from({ length: paths - this.#next.length }, (_, i) => this.#next.length + i);
+    for (const path of begun) this.#next[path] = 0;
+    return begun;
   }
 
   /** Records that a path continues from a turn, and may ask for others beside it. */
@@ -50,6 +68,7 @@ export class LeafLedger<ForkRequest> {
   /** Grants what can be granted by now, and returns it in its order. */
   grant(): Grant<ForkRequest>[] {
     const granted: Grant<ForkRequest>[] = [];
+    if (this.#held) return granted;
     this.#requests.sort((a, b) => a.turn - b.turn || a.path - b.path);
     for (;;) {
       const [first] = this.#requests;
@@ -67,9 +86,7 @@ export class LeafLedger<ForkRequest> {
 
   /** The rest of the budget, to be rolled out from the root: once every path has ended and every request is granted. */
   refill(): number[] {
-    if (this.full || this.#requests.length > 0 || this.#next.some(Number.isFinite)) return [];
-    const paths = Array.from({ length: this.#budget - this.#next.length }, (_, i) => this.#next.length + i);
-    for (const path of paths) this.#next[path] = 0;
-    return paths;
+    if (this.#held || this.full || this.#requests.length > 0 || this.#next.some(Number.isFinite)) return [];
+    return this.begin(this.#budget);
   }
 }

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import type { Turn } from "../../core/trajectory.ts";
+import { preMonitoredRollouts, preMonitoring } from "./pre-monitoring.ts";
 import { anyBranchRule } from "./rules.ts";
 
 /**
@@ -6,8 +8,8 @@ import { anyBranchRule } from "./rules.ts";
  * Defaults are those of the authors' launch files unless something else is said.
  */
 export const branchingSchema = z.strictObject({
-  /** N, rollouts that begin at the root. Half of the leaves if left out: 8 of 16. */
-  firstRollouts: z.int().min(1).optional(),
+  /** N, rollouts that begin at the root, or what decides it. Half of the leaves if left out: 8 of 16. */
+  firstRollouts: z.union([z.int().min(1), preMonitoring]).optional(),
   /** Z, ways on from a branch point, the one that is there already included. */
   beam: z.int().min(2).default(2),
   /** k: entropies are those of the first tokens of an action. */
@@ -21,7 +23,15 @@ export const branchingSchema = z.strictObject({
 });
 export type Branching = z.output<typeof branchingSchema>;
 
-/** Returns N for trees of `groupSize` leaves. */
-export function firstRolloutsOf({ firstRollouts }: Pick<Branching, "firstRollouts">, groupSize: number): number {
-  return firstRollouts ?? Math.ceil(groupSize / 2);
+/**
+ * Returns N for trees of `groupSize` leaves.
+ * @param first turns of the rollout that is played first, where its entropies decide; 1 as long as there are none
+ */
+export function firstRolloutsOf(
+  { firstRollouts }: Pick<Branching, "firstRollouts">,
+  groupSize: number,
+  first?: readonly Pick<Turn, "branching">[],
+): number {
+  if (typeof firstRollouts !== "object") return firstRollouts ?? Math.ceil(groupSize / 2);
+  return first === undefined ? 1 : preMonitoredRollouts(first, firstRollouts, groupSize);
 }

@@ -540,3 +540,26 @@ test("an environment that is defined by its tools and reward is replayed, if its
   expect(await grown({ idempotent: true })).toEqual(forked);
   expect((await grown({})).map(([by]) => by)).toEqual(new Array(4).fill(undefined));
 });
+
+test("with pre-monitoring one rollout is played to its end, and as many begin beside it as its entropies say", async () => {
+  const grown = async (before: number, after: number, groupSize = 6) => {
+    const script = looking(2, (_, turn) => (turn === 0 ? before : after));
+    const { sampler, log } = scripted(script);
+    const branching = { ...onEveryRise, firstRollouts: { kind: "pre-monitored" as const, beta: 10 } };
+    const [group] = await rolloutTrees(sampler, chat, drawer().environment, tasks, { ...options, groupSize, branching });
+    return { shape: shape(group.trajectories), first: log.filter((line) => line.startsWith("sample")).slice(0, 4) };
+  };
+  // Surer after tools: 6·σ(5) = 5.96, so all six begin at the root. Less sure: 6·σ(−5) = 0.04, so one does, and the others are its forks.
+  const [sure, unsure] = [await grown(0.75, 0.25), await grown(0.25, 0.75)];
+  expect(sure.shape).toEqual(["root", "root", "root", "root", "root", "root"]);
+  expect(sure.first.map((line) => line.split(" ")[1])).toEqual(["s/0/0", "s/0/0", "s/0/0", "s/0/1"]);
+  expect(unsure.shape).toEqual(["root", "0@1", "0@2", "1@2", "root", "root"]);
+});
+
+test("a first rollout that fails is the error of its tree, with pre-monitoring too", async () => {
+  const branching = { ...onEveryRise, firstRollouts: { kind: "pre-monitored" as const, beta: 1 } };
+  const failing: Script = () => {
+    throw new Error("no sampler");
+  };
+  await expect(treeOf(failing, { branching })).rejects.toThrow("no sampler");
+});

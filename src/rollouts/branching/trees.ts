@@ -91,15 +91,25 @@ class Tree<T extends Task> {
     this.#id = id;
     const { groupSize: budget, branching } = parts.options;
     this.#firstRollouts = firstRolloutsOf(branching, budget);
-    this.#ledger = new LeafLedger({ budget, firstRollouts: this.#firstRollouts, beam: branching.beam });
+    const held = typeof branching.firstRollouts === "object";
+    this.#ledger = new LeafLedger({ budget, firstRollouts: this.#firstRollouts, beam: branching.beam, held });
   }
 
   async grow(): Promise<Group> {
     for (let index = 0; index < this.#firstRollouts; index++) this.#root(index);
+    if (typeof this.#parts.options.branching.firstRollouts === "object") await this.#beginOthers();
     // Paths begin others while they are awaited, at the latest when they end.
     for (let settled = 0; settled < this.#jobs.length; settled++) await Promise.allSettled([this.#jobs[settled]]);
     await Promise.all(this.#closing);
     return { id: this.#id, trajectories: await allSettled(this.#jobs) };
+  }
+
+  /** The first rollout has ended: its entropies say how many begin beside it. */
+  async #beginOthers(): Promise<void> {
+    const { branching, groupSize } = this.#parts.options;
+    const first = await this.#jobs[0]?.catch(() => undefined); // `grow` throws it
+    for (const index of this.#ledger.begin(firstRolloutsOf(branching, groupSize, first?.turns))) this.#root(index);
+    this.#grant();
   }
 
   #root(index: number): void {

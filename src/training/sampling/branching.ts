@@ -67,7 +67,7 @@ export function branchingMetrics(groups: readonly Group[], { branching, groupSiz
   return {
     leavesPerTask: trajectories.length / groups.length,
     branches: count(decisions, ({ forks }) => forks > 0),
-    refills: roots - groups.length * firstRolloutsOf(branching, groupSize),
+    refills: groups.reduce((sum, group) => sum - firstRolloutsOf(branching, groupSize, group.trajectories[0]?.turns), roots),
     forksCloned: count(trajectories, ({ branch }) => branch?.by === "clone"),
     forksReplayed: count(trajectories, ({ branch }) => branch?.by === "replay"),
     entropyRise: decisions.length === 0 ? null : mean(decisions.map(({ rise }) => rise)),
