@@ -27,9 +27,11 @@ const bare = { environment: false } as const;
 
 test("the change is of tasks' means, and the episodes whose verdict flips come first, by hand", async () => {
   // a: (1 + 0)/2 → (1 + 0)/2 blue; b: 0 → 1. The change is the mean of 0 and 1.
-  const { change, episodes, nowPass, noLongerPass, unscored } = await rescore(recorded(), [reads("blue")], bare);
+  const { change, agreement, episodes, nowPass, noLongerPass, unscored } = await rescore(recorded(), [reads("blue")], bare);
   expectClose([change?.before ?? 0, change?.after ?? 0, change?.difference.mean ?? 0], [0.25, 0.75, 0.5]);
   expect([change?.tasks, change?.better, change?.worse, nowPass, noLongerPass, unscored]).toEqual([2, 1, 0, 2, 0, []]);
+  // Verdicts 1 0 0 0 and 1 0 1 1: half are equal, ¼·¾ + ¾·¼ = ⅜ by chance, and (½ − ⅜)/(1 − ⅜) = 0.2.
+  expectClose([agreement?.mean ?? 0, agreement?.kappa ?? 0], [0.5, 0.2]);
   expect(episodes.map(({ id, flipped }) => [id, flipped])).toEqual([
     ["step-2/0/0", true],
     ["step-2/0/1", true],

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { MeasurementError } from "../../src/core/errors.ts";
 import { mean } from "../../src/core/mean.ts";
 import { isScored, verdictWithheld } from "../../src/core/outcome.ts";
-import type { Group, Trajectory } from "../../src/core/trajectory.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
 import { applyRewards } from "../../src/rewards/compose.ts";
 import { createRewards } from "../../src/rewards/create.ts";
 import { lastAnswer } from "../../src/rewards/parts.ts";
@@ -10,7 +10,8 @@ import type { RewardOptions } from "../../src/rewards/reward.ts";
 import { comparePaired, type PairedComparison } from "../../src/statistics/paired.ts";
 import { resolveConfig, rewardsFromCode } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
-import { type RecordedPart, recordedGroups, recordedTasks } from "./recorded-groups.ts";
+import { type Agreement, agreementOf } from "./agreement.ts";
+import { environmentsOwn, type RecordedPart, recordedGroups, recordedTasks } from "./recorded-groups.ts";
 
 export interface RescoreOptions extends RewardOptions, RecordedPart {
   /** A reward of so much passes. Default 1. */
@@ -39,6 +40,8 @@ export interface Rescored {
   readonly unscored: readonly string[];
   /** Means of tasks, or of scenarios, the new reward less the recorded one. Absent where too many episodes have no score. */
   readonly change?: PairedComparison & { readonly before: number; readonly after: number };
+  /** The agreement of both verdicts: how far a judge, for instance, says what a programmed reward says. */
+  readonly agreement?: Agreement;
   readonly withheld?: string;
   readonly nowPass: number;
   readonly noLongerPass: number;
@@ -81,34 +84,34 @@ export async function rescore(
   if (episodes.length === 0)
     throw new MeasurementError(folder, "no episode with both rewards", { expected: "at least one: errors are no scores" });
   const withheld = verdictWithheld([{ attempts: before.length, errors: before.length - episodes.length }], [folder]);
+  const units = unitsOf(episodes);
+  const verdicts = units.map((own) => own.map((each) => [passes(each.before), passes(each.after)] as const));
+  const agreement = agreementOf(verdicts, 0);
   const size = (of: { before: number; after: number }) => Math.abs(of.after - of.before);
   return {
     episodes: episodes
       .toSorted((a, b) => Number(b.flipped) - Number(a.flipped) || size(b) - size(a))
       .map(({ trajectory: { id, task }, ...rest }) => ({ id, task, ...rest })),
     unscored: before.flatMap(({ id }, i) => (has[i] === true ? [] : [id])),
-    ...(withheld === undefined ? { change: changeOf(episodes) } : { withheld }),
+    ...(withheld === undefined ? { change: changeOf(units), agreement } : { withheld }),
     nowPass: episodes.filter(({ flipped, after }) => flipped && passes(after)).length,
     noLongerPass: episodes.filter(({ flipped, before }) => flipped && passes(before)).length,
   };
 }
 
+type Both = { readonly trajectory: Trajectory; readonly before: number; readonly after: number };
+
 /** Episodes of one task, or scenario, resemble each other: it is the unit. */
-function changeOf(
-  episodes: readonly { trajectory: Trajectory; before: number; after: number }[],
-): NonNullable<Rescored["change"]> {
-  const byUnit = new Map<string, (typeof episodes)[number][]>();
+function unitsOf(episodes: readonly Both[]): Both[][] {
+  const byUnit = new Map<string, Both[]>();
   for (const episode of episodes) {
     const unit = episode.trajectory.scenario ?? episode.trajectory.task;
     byUnit.set(unit, [...(byUnit.get(unit) ?? []), episode]);
   }
-  const units = [...byUnit.values()];
-  const [first, second] = [units.map((own) => mean(own.map((e) => e.before))), units.map((own) => mean(own.map((e) => e.after)))];
-  return { ...comparePaired(first, second, { seed: 0 }), before: mean(first), after: mean(second) };
+  return [...byUnit.values()];
 }
 
-/** The reward that the environment gave, where the record composed another of it: rewards that build on it start there again. */
-function environmentsOwn({ trajectories, ...group }: Group): Group {
-  const own = ({ scores, reward }: Trajectory) => scores["reward:environment"] ?? reward;
-  return { ...group, trajectories: trajectories.map((trajectory) => ({ ...trajectory, reward: own(trajectory) })) };
+function changeOf(units: readonly (readonly Both[])[]): NonNullable<Rescored["change"]> {
+  const [first, second] = [units.map((own) => mean(own.map((e) => e.before))), units.map((own) => mean(own.map((e) => e.after)))];
+  return { ...comparePaired(first, second, { seed: 0 }), before: mean(first), after: mean(second) };
 }

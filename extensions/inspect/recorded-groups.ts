@@ -112,3 +112,9 @@ function evaluatedWorld(folder: string): Pick<TrainingConfig, "environment"> {
   requireTrustedWorld(folder);
   return { environment: readAsked(folder).environment };
 }
+
+/** The reward that the environment gave, where the record composed another of it: rewards that build on it start there again. */
+export function environmentsOwn({ trajectories, ...group }: Group): Group {
+  const own = ({ scores, reward }: Trajectory) => scores["reward:environment"] ?? reward;
+  return { ...group, trajectories: trajectories.map((trajectory) => ({ ...trajectory, reward: own(trajectory) })) };
+}

@@ -379,3 +379,36 @@ test("the key stays out of errors and files, also where the server repeats it", 
   expect(files.join("") + String(error) + JSON.stringify(error) + String((error as Error).stack)).not.toContain(key);
   expect((error as Error).cause).toBeUndefined();
 });
+
+const byEpisode = { of: "episode", reference: "answer" };
+const tasks = [{ id: "task of a", answer: "7" }] as const;
+
+test("of an episode, each attempt is a question of its own, with what is right", async () => {
+  const { baseUrl, requests } = await judgeServer(likesSeven);
+  const parts = judge({ baseUrl, settings: byEpisode });
+  const { groups, metrics } = await applyRewards(parts, [group("a", "7", "8", "7")], tasks, quiet);
+  expect(rewardsOf(groups)).toEqual([[1, 0.25, 1]]);
+  expect(requests.map((request) => attemptsIn(request).size)).toEqual([1, 1]);
+  expect(requests.every(({ messages }) => messages[1].content.includes('<reference>\n"7"\n</reference>'))).toBe(true);
+  expect(metrics).toMatchObject({ "judge/asked": 2, "judge/cached": 1, "judge/uncompared": 0 });
+});
+
+test("an episode that the judge gives no score is an error, or leaves its group out, never a score", async () => {
+  const { baseUrl } = await judgeServer((request) =>
+    [...attemptsIn(request).values()].some((text) => text.includes("8")) ? { content: "it is fine" } : likesSeven(request),
+  );
+  const groups = [group("a", "7", "8"), group("b", "7")];
+  const settings = { of: "episode", attempts: 1 };
+  await expect(score({ baseUrl, settings }, groups)).rejects.toThrow(RewardError);
+  const left = await score({ baseUrl, settings: { ...settings, onFailure: "skip-group" } }, groups);
+  expect(left.scored.map(({ id }) => id)).toEqual(["b"]);
+});
+
+test("a task without what is right is refused before a question is put", async () => {
+  const { baseUrl, requests } = await judgeServer(likesSeven);
+  const [part] = judge({ baseUrl, settings: byEpisode });
+  expect(() => part?.check?.(tasks[0])).not.toThrow();
+  expect(() => part?.check?.({ id: "bare" })).toThrow('reward "judge" is "no answer: task bare has no field answer"');
+  expect(() => judge({ baseUrl, settings: { reference: "answer" } })).toThrow('none unless `of` is "episode"');
+  expect(requests).toEqual([]);
+});

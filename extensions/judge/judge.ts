@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { CompletionError } from "../../src/completions/errors.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
+import type { Task } from "../../src/environments/environment.ts";
 import type { RewardOf } from "../../src/rewards/config.ts";
 import {
   type PartScores,
@@ -12,6 +13,7 @@ import {
 import { type Answer, readAnswer } from "./answer.ts";
 import type { Budget } from "./budget.ts";
 import type { ChatMessage, Endpoint } from "./endpoint.ts";
+import { questionAboutEpisode, referenceIn } from "./episode.ts";
 import { added, Ledger, type LedgerEntry, noUsage, type Usage } from "./ledger.ts";
 import { type Question, questionAbout } from "./prompt.ts";
 
@@ -36,8 +38,8 @@ interface Verdict {
 }
 
 /**
- * A language model that scores the trajectories of a group against each other, as RULER of OpenPipe's ART does. Each group is one question;
- * what has been answered before is not asked again.
+ * A language model that scores the trajectories of a group against each other, as RULER of OpenPipe's ART does, or each by itself. Each group,
+ * or episode, is one question; what has been answered before is not asked again.
  */
 export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeParts): RewardPart {
   const shared = config.cache === undefined ? undefined : new Ledger(join(config.cache, `${name}.jsonl`));
@@ -47,8 +49,8 @@ export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeP
 
   const judge = async (group: ScoredGroup, context: ScoringContext): Promise<Verdict> => {
     if (group.trajectories.length === 0) return { values: [], usage: noUsage, outcome: "uncompared" };
-    const question = questionAbout(group.trajectories, config.model, config.rubric);
-    if (question.attempts === 1)
+    const question = questionOf(name, config, group);
+    if (config.of === "group" && question.attempts === 1)
       return { values: group.trajectories.map(() => nothingToCompare), usage: noUsage, outcome: "uncompared" };
     const known = ledger.find(question.key);
     const elsewhere = known === undefined ? shared?.find(question.key) : undefined;
@@ -95,13 +97,14 @@ export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeP
     name,
     weight: config.weight,
     ofFailures: "nothing",
+    ...(config.reference !== undefined && { check: (task: Task) => void referenceIn(name, task, config.reference ?? "") }),
     score: async (groups, context) => {
       const failure = new AbortController();
       const signal = context.signal === undefined ? failure.signal : AbortSignal.any([context.signal, failure.signal]);
       const judged = await Promise.allSettled(
         groups.map(async (group) => {
           try {
-            return await judge(group, { ...context, signal });
+            return await Promise.all(unitsOf(group, config.of).map((unit) => judge(unit, { ...context, signal })));
           } catch (error) {
             failure.abort(error);
             throw error;
@@ -180,11 +183,31 @@ function unanswered(name: string, { id }: ScoredGroup, problem: string): RewardE
   });
 }
 
-function summarised(verdicts: readonly Verdict[]): PartScores {
+/** Returns the subjects of questions: a group, or each of its episodes. */
+function unitsOf(group: ScoredGroup, of: RewardOf<"judge">["of"]): ScoredGroup[] {
+  if (of === "group") return [group];
+  return group.trajectories.map((trajectory) => ({ ...group, id: trajectory.id, trajectories: [trajectory] }));
+}
+
+function questionOf(
+  name: string,
+  { of, model, rubric, reference }: RewardOf<"judge">,
+  { trajectories, task }: ScoredGroup,
+): Question {
+  const [first] = trajectories;
+  if (of === "group" || first === undefined) return questionAbout(trajectories, model, rubric);
+  return questionAboutEpisode(first, model, rubric, reference === undefined ? undefined : referenceIn(name, task, reference));
+}
+
+/** @param groups the verdicts on each */
+function summarised(groups: readonly (readonly Verdict[])[]): PartScores {
+  const verdicts = groups.flat();
   const usage = verdicts.map(({ usage }) => usage).reduce(added, noUsage);
   const count = (outcome: Verdict["outcome"]) => verdicts.filter((verdict) => verdict.outcome === outcome).length;
   return {
-    values: verdicts.map(({ values }) => values),
+    values: groups.map((group) =>
+      group.every(({ values }) => values !== undefined) ? group.flatMap(({ values = [] }) => values) : undefined,
+    ),
     metrics: {
       "judge/calls": usage.calls,
       "judge/promptTokens": usage.promptTokens,

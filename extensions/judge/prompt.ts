@@ -41,7 +41,7 @@ export function questionAbout(trajectories: readonly Trajectory[], model: string
 }
 
 /** Returns the messages that every attempt begins with, before its model's first one. */
-function sharedOpening(trajectories: readonly Trajectory[]): readonly Message[] {
+export function sharedOpening(trajectories: readonly Trajectory[]): readonly Message[] {
   const [first = [], ...rest] = trajectories.map(({ messages }) => {
     const end = messages.findIndex(({ role }) => role === "assistant");
     return end === -1 ? messages : messages.slice(0, end);
@@ -54,13 +54,13 @@ function sharedOpening(trajectories: readonly Trajectory[]): readonly Message[] 
   return end === -1 ? first : first.slice(0, end);
 }
 
-function attemptText({ messages, stopReason }: Trajectory, from: number): string {
+export function attemptText({ messages, stopReason }: Trajectory, from: number): string {
   return [...messages.slice(from).map(asLine), JSON.stringify({ ended: stopReason })].join("\n");
 }
 
 /** One line of JSON a message, so that none can be made to look like two, or like the end of its attempt. */
-function asLine(message: Message): string {
-  return JSON.stringify(message).replace(/<(?=\/?(attempt|task)\b)/gi, "\\u003c");
+export function asLine(message: Message | string): string {
+  return JSON.stringify(message).replace(/<(?=\/?(attempt|task|reference)\b)/gi, "\\u003c");
 }
 
 function instructions(rubric: string): string {

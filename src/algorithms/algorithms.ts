@@ -58,6 +58,8 @@ export interface Facts {
   readonly trainsSharedTurnsOnce: boolean;
   /** The model that scores the policy's tokens, as a teacher; undefined if there is none. */
   readonly teacher: string | undefined;
+  /** True if the policy itself is the teacher, once it has read a demonstration of the task. */
+  readonly showsDemonstrations: boolean;
   /** The first requirement of a part that a run lacks; undefined if none. The path of its setting is within `algorithm`. */
   readonly unmet: (run: RunFacts) => Unmet | undefined;
 }
@@ -85,6 +87,7 @@ const seeupoForm: Algorithm<SeeupoConfig> = {
     ignoresGroupsOfOne: singletonGroups === "zero",
     trainsSharedTurnsOnce: false,
     teacher: undefined,
+    showsDemonstrations: false,
     unmet: () => undefined,
   }),
   update: async (...args) => (await seeupoUpdate(...args)).metrics,
@@ -108,6 +111,7 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
         ignoresGroupsOfOne: comparesWithinGroups && !("singletonGroups" in advantage && advantage.singletonGroups === "raw"),
         trainsSharedTurnsOnce: kind.trainsSharedTurnsOnce === true,
         teacher: kind.teacher?.(advantage),
+        showsDemonstrations: kind.showsDemonstrations === true,
         unmet: (run) => {
           const unmet = kind.unmet?.(advantage, run);
           return unmet && { ...unmet, setting: `advantage.${unmet.setting}` };
@@ -129,6 +133,7 @@ const supervised: Algorithm = {
     ignoresGroupsOfOne: false,
     trainsSharedTurnsOnce: false,
     teacher: undefined,
+    showsDemonstrations: false,
     unmet: () => undefined,
   }),
   update: (policy, groups) =>

@@ -80,5 +80,7 @@ export interface RewardPart {
    * have caused as others do.
    */
   readonly ofFailures: "nothing" | "everything";
+  /** Looks at a task before the first rollout. @throws RewardError for one that the part could not score */
+  check?(task: Task): void;
   score(groups: readonly ScoredGroup[], context: ScoringContext): Given<PartScores>;
 }

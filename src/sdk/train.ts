@@ -211,7 +211,7 @@ async function trainOpened(
 ): Promise<Summary> {
   try {
     return await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, async (environment) => {
-      const notices = await checkOpened(config, { engine, chat, environment }); // before there is a folder
+      const notices = await checkOpened(config, { engine, chat, environment, rewards }); // before there is a folder
       const tasks = await tasksOf(config, environment);
       const madeOf = { ...own, ...tasks.madeOf };
       const changed = resume ? requireSameParts(folder, madeOf, allowChanged) : undefined;

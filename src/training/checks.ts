@@ -8,7 +8,7 @@ import { requireCapabilities } from "./config/capabilities.ts";
 import { maxEpisodesOfStep, type TrainingConfig } from "./config/settings.ts";
 import { checkShownTools } from "./config/shown-tools.ts";
 import { taskSamplerOf } from "./config/task-samplers/kinds.ts";
-import { checkSplits } from "./config/tasks.ts";
+import { checkSplits, trainingTasks } from "./config/tasks.ts";
 import { checkBranching } from "./sampling/branching.ts";
 import type { StepArguments } from "./sampling/step-arguments.ts";
 import { requireTurnRewards } from "./sampling/turn-rewards.ts";
@@ -71,6 +71,7 @@ export function requireParts({ algorithm, rewards, rollout }: TrainingConfig): v
   const unmet = factsOf(algorithm).unmet({
     rewards: rewards === undefined ? [] : [...new Set([environmentName, ...rewards.map(rewardName)])],
     branching: rollout.branching !== "off",
+    ahead: rollout.ahead > 0,
     klInReward: "klIn" in algorithm && algorithm.klCoef > 0 && algorithm.klIn === "reward",
   });
   if (unmet !== undefined) throw new ConfigError(`algorithm.${unmet.setting}`, unmet.value, { expected: unmet.expected });
@@ -90,9 +91,14 @@ export async function checkEnvironment(config: TrainingConfig, environment: Envi
  */
 export async function checkOpened(
   config: TrainingConfig,
-  { engine, chat, environment }: Pick<StepArguments, "engine" | "chat" | "environment">,
+  { engine, chat, environment, rewards = [] }: Pick<StepArguments, "engine" | "chat" | "environment" | "rewards">,
 ): Promise<string[]> {
   requireCapabilities(config, engine.info);
+  if (rewards.some(({ check }) => check !== undefined)) {
+    const { split, episodeTimeoutMs } = config.rollout;
+    for (const task of await trainingTasks(environment, 0, 1, config.seed, split, episodeTimeoutMs))
+      for (const part of rewards) part.check?.(task);
+  }
   const notices = [await checkBranching(config, environment), await checkShownTools(chat, environment, config)];
   return notices.filter((notice) => notice !== undefined);
 }

@@ -3,7 +3,7 @@ import { ConfigError } from "../../../src/core/errors.ts";
 import type { TaskRequest } from "../../../src/environments/define.ts";
 import type { Task } from "../../../src/environments/environment.ts";
 import { defineReward, type Reward } from "../../../src/rewards/reward.ts";
-import { number, plural, pText, table } from "../../../src/terminal/format.ts";
+import { interval, number, plural, pText, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { loadConfigFile, loadModule } from "../../../src/training/config/config-file.ts";
 import { recordedEnvironment } from "../../../src/training/config/known-models.ts";
@@ -76,7 +76,11 @@ function numberOf(flag: string, text: string): number {
   throw new ConfigError(flag, text, { expected: "a number" });
 }
 
-function rescoredLines(folder: string, { episodes, unscored, change, withheld, ...flips }: Rescored, show: number): string[] {
+function rescoredLines(
+  folder: string,
+  { episodes, unscored, change, agreement, withheld, ...flips }: Rescored,
+  show: number,
+): string[] {
   const signed = (value: number) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
   const changed = episodes.filter(({ flipped, before, after }) => flipped || before !== after);
   return [
@@ -88,6 +92,11 @@ function rescoredLines(folder: string, { episodes, unscored, change, withheld, .
           `mean of ${plural(change.tasks, "task")}: recorded ${number(change.before)}, new ${number(change.after)}`,
           `change ${signed(change.difference.mean)}  [${signed(change.difference.low)}, ${signed(change.difference.high)}], ${pText(change.pValue)}; ` +
             `${change.better} better, ${change.worse} worse`,
+        ]),
+    ...(agreement === undefined
+      ? []
+      : [
+          `verdicts agree ${interval(agreement)}${agreement.kappa === undefined ? "" : `, Cohen's κ ${number(agreement.kappa)}`}`,
         ]),
     `verdicts that flip: ${flips.nowPass} now pass, ${flips.noLongerPass} no longer do`,
     ...(changed.length === 0

@@ -48,6 +48,8 @@ export interface AdvantageKind<
   readonly capabilities?: readonly Capability[];
   /** Returns the model that scores the policy's tokens. Default: there is none. */
   teacher?(config: SettingsOf<Shape>): string;
+  /** True if its teacher is the policy itself, with a demonstration of the task before each context. Default false. */
+  readonly showsDemonstrations?: boolean;
   /** The metrics that it alone reports. Default none. */
   readonly metrics?: Glossary<Measured>;
   /** Returns the first requirement that a run lacks, before anything is sampled. Default: none. */
@@ -60,6 +62,8 @@ export interface RunFacts {
   /** Names of the rewards that trajectories record, "environment" among them. Empty where `rewards` is. */
   readonly rewards: readonly string[];
   readonly branching: boolean;
+  /** True if rollouts are sampled before the steps that they are for. */
+  readonly ahead: boolean;
   readonly klInReward: boolean;
 }
 

@@ -16,6 +16,7 @@ import { lengthWeightedKind } from "./length-weighted.ts";
 import { maxrlKind } from "./maxrl.ts";
 import { normalisedGroupRelativeKind } from "./normalised-group-relative.ts";
 import { normalisedReturnsKind } from "./normalised-returns.ts";
+import { selfDistillationKind } from "./self-distillation.ts";
 import { treeKind } from "./tree.ts";
 import { treeGrpoKind } from "./tree-grpo.ts";
 
@@ -38,6 +39,7 @@ export const advantageKinds = [
   carlKind,
   aepoKind,
   distillationKind,
+  selfDistillationKind,
 ] as const;
 
 /** Any advantage, named by its kind. */

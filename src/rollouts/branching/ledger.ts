@@ -47,7 +47,7 @@ export class LeafLedger<ForkRequest> {
     return this.#next.length >= this.#budget;
   }
 
-  /** Returns the paths that begin beside those that there are, so that there are so many in all, and grants from now on. */
+  /** Returns the paths that begin beside those that there are, `paths` in all, and grants from now on. */
   begin(paths: number): number[] {
     this.#held = false;
     const begun = Array.from({ length: paths - this.#next.length }, (_, i) => this.#next.length + i);

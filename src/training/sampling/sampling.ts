@@ -25,12 +25,15 @@ export interface Sampled {
   readonly trained: readonly Group[];
   /** Training tasks that were taken. */
   readonly tasks: number;
+  /** The environment's own. Absent where rollouts were kept in a file. */
+  readonly chosen?: readonly Task[];
   readonly metrics: Metrics;
   readonly rolloutSeconds: number;
   readonly rewardSeconds: number;
 }
 
 interface Batch extends RewardedGroups {
+  readonly tasks: readonly Task[];
   /** The scored groups without what the environment's faults ended, where these are masked. */
   readonly learned: Masked;
   readonly rolloutSeconds: number;
@@ -69,6 +72,7 @@ export async function sampleGroups(
   const sampled = {
     groups,
     tasks: batches.length * tasksPerStep,
+    chosen: batches.flatMap(({ tasks }) => tasks),
     rolloutSeconds: seconds("rolloutSeconds"),
     rewardSeconds: seconds("rewardSeconds"),
   };
@@ -125,7 +129,13 @@ async function playBatch(
     warn: (message) => onEvent({ type: "warning", message: `Step ${step}: ${message}` }),
   });
   const learned = rollout.failures === "mask" ? withoutFailures(rewarded.scored) : { groups: rewarded.scored, masked: 0 };
-  return { ...rewarded, learned, rolloutSeconds: (rolled - started) / 1000, rewardSeconds: (performance.now() - rolled) / 1000 };
+  return {
+    ...rewarded,
+    tasks,
+    learned,
+    rolloutSeconds: (rolled - started) / 1000,
+    rewardSeconds: (performance.now() - rolled) / 1000,
+  };
 }
 
 /** Computes the mean reward of the scored episodes of all batches, and the sums of what parts have counted. */

@@ -1,4 +1,4 @@
-import { dealtTo, runUpdate } from "../../algorithms/algorithms.ts";
+import { dealtTo, factsOf, runUpdate } from "../../algorithms/algorithms.ts";
 import { EngineError } from "../../core/errors.ts";
 import { host } from "../../core/host.ts";
 import type { Policy } from "../../core/policy.ts";
@@ -18,6 +18,7 @@ import { enginePolicy, stepOptions } from "./engine-policy.ts";
 import { interruptible } from "./interruptible.ts";
 import { remoteTiming } from "./remote-timing.ts";
 import { scheduledLearningRate } from "./schedule.ts";
+import { shownDemonstrations } from "./shown-demonstrations.ts";
 
 export interface StepResult {
   /** Training tasks that were taken: more than `tasksPerStep` where sampling went on. */
@@ -38,11 +39,12 @@ export interface StepResult {
  * @param critic where the algorithm needs one
  */
 export async function trainingStep(
-  { config, engine, teacher, rewards = [], onEvent, signal, onLeft }: StepArguments,
+  args: StepArguments,
   step: number,
   rollouts: StepRollouts,
   critic?: EngineCritic,
 ): Promise<StepResult> {
+  const { config, engine, teacher, rewards = [], onEvent, signal, onLeft } = args;
   const { seed, steps, rollout, optimizer, algorithm, limits, record } = config;
   const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead, remote } = rollouts;
   const { weightVersion } = engine;
@@ -67,10 +69,13 @@ export async function trainingStep(
       ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
       : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
+  const teaching = factsOf(algorithm).showsDemonstrations
+    ? await shownDemonstrations(args, trained, rollouts.chosen ?? [], step)
+    : teacher;
   const taught = (own: Policy): Policy =>
-    teacher === undefined
+    teaching === undefined
       ? own
-      : { ...own, teacherLogprobs: (samples) => teacher.logprobs(samples, { temperature: rollout.temperature }) };
+      : { ...own, teacherLogprobs: (samples) => teaching.logprobs(samples, { temperature: rollout.temperature }) };
   const update = async () => {
     const updated = await runUpdate(
       taught(observed?.policy ?? measured.policy),
