@@ -2,11 +2,13 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
 import { ModelError } from "../../src/core/errors.ts";
+import { host } from "../../src/core/host.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
 import { createLocalEngine, LocalEngine } from "../local/engine.ts";
+import { adaptedConfig } from "../local/held.ts";
 import { estimateMemory, totalBytes } from "../local/memory.ts";
 import { readAdapter, readAdapterSettings } from "../local/model/adapter-folder.ts";
-import { lastPart, linearModules } from "../local/model/lora.ts";
+import { initialAdapter, lastPart, linearModules } from "../local/model/lora.ts";
 import { loadModel, type Model, readModelConfig } from "../local/model/model-folder.ts";
 import type { LocalEngineOptions } from "../local/options.ts";
 import type { AdapterSettings, OpenedModel, ServedModel, Trained } from "../tinker/server/served-model.ts";
@@ -35,7 +37,8 @@ export async function serveModel(name: string, folder: string, threads: number):
 
   const openAdapter = async (lora: AdapterSettings, from: string | undefined): Promise<OpenedModel> => {
     const model = await (shared ??= loadModel(folder));
-    const adapter = from === undefined ? undefined : await readAdapter(from, { ...config, lora });
+    const adapted = adaptedConfig(config, lora);
+    const adapter = from === undefined ? await inTurns(initialAdapter(adapted, lora.seed)) : await readAdapter(from, adapted);
     const engine = new LocalEngine(model, { ...options, lora }, adapter);
     return { engine, saveWeights: (to) => engine.saveAdapter(to) };
   };
@@ -67,6 +70,15 @@ export async function serveModel(name: string, folder: string, threads: number):
       throw new ModelError(`folder ${at}`, "no weights", { expected: "adapter_config.json (PEFT), or config.json (a model)" });
     },
   };
+}
+
+/** Runs parts of a work, and lets others run in between. */
+async function inTurns<T>(parts: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done) return value;
+    await host.nextTurn();
+  }
 }
 
 const mlpParts = new Set(["gate_proj", "up_proj", "down_proj"]);

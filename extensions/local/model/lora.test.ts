@@ -23,7 +23,7 @@ import { packBatch, packRows } from "../training/packing.ts";
 import { TrainingGraph } from "../training/training-graph.ts";
 import { readAdapter } from "./adapter-folder.ts";
 import { logprobHead } from "./heads.ts";
-import { adapterShapes, initialiseAdapter, resolveLora } from "./lora.ts";
+import { adapterShapes, initialAdapter, initialiseAdapter, resolveLora } from "./lora.ts";
 import { loadModel } from "./model-folder.ts";
 import { readSafetensors } from "./safetensors.ts";
 
@@ -318,4 +318,15 @@ describe("files", () => {
     await expect(base.loadState(join(folder, "adapter"))).rejects.toThrow(ModelError);
     for (const each of [engine, base]) await each.dispose();
   });
+});
+
+test("a wide adapter is initialised in parts, with the numbers that it has at once", async () => {
+  const model = await loadModel(golden("models/qwen2"));
+  const wide = { ...model.config, hiddenSize: 1024, lora: { rank: 512, alpha: 32, targets: ["q_proj"] } };
+  const parts = initialAdapter(wide, 3);
+  let pauses = 0;
+  let part = parts.next();
+  for (; part.done !== true; part = parts.next()) pauses++;
+  expect(pauses).toBe(2 * model.config.layers);
+  expect(part.value).toEqual(initialiseAdapter(wide, 3));
 });

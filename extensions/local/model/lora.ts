@@ -68,14 +68,29 @@ export function adapterShapes(config: ModelConfig): Map<string, readonly number[
 
 /** A uniform in ±1/√in, as PEFT's `kaiming_uniform_(a=√5)`; B zero. */
 export function initialiseAdapter(config: ModelConfig, seed: number): Map<string, Float32Array> {
+  const parts = initialAdapter(config, seed);
+  for (;;) {
+    const { done, value } = parts.next();
+    if (done) return value;
+  }
+}
+
+/** The numbers between two pauses: some milliseconds. */
+const numbersAtOnce = 2 ** 18;
+
+/** The same with pauses, in which a server may answer others: on a wide model it takes seconds. */
+export function* initialAdapter(config: ModelConfig, seed: number): Generator<undefined, Map<string, Float32Array>> {
   const adapter = new Map<string, Float32Array>();
   for (const [name, [rows, columns]] of adapterShapes(config)) {
     const data = new Float32Array(rows * columns);
-    if (name.endsWith(".lora_A.weight")) {
-      const random = randomStream(seed, "lora", name);
-      for (let i = 0; i < data.length; i++) data[i] = (2 * random.uniform() - 1) / Math.sqrt(columns);
-    }
     adapter.set(name, data);
+    if (!name.endsWith(".lora_A.weight")) continue;
+    const random = randomStream(seed, "lora", name);
+    for (let from = 0; from < data.length; from += numbersAtOnce) {
+      const to = Math.min(data.length, from + numbersAtOnce);
+      for (let i = from; i < to; i++) data[i] = (2 * random.uniform() - 1) / Math.sqrt(columns);
+      yield;
+    }
   }
   return adapter;
 }
