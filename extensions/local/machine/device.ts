@@ -1,5 +1,3 @@
-import { EngineError, reasonOf } from "../../../src/core/errors.ts";
-import { host } from "../../../src/core/host.ts";
 import type { Runtime } from "./runtime.ts";
 
 /** An execution provider of ONNX Runtime. */
@@ -70,56 +68,3 @@ export function providerOptions(provider: Provider, captured = false) {
  * of two.
  */
 const cudaSettings = { use_tf32: "0", arena_extend_strategy: "kSameAsRequested" };
-
-/** Whether a session could not be opened because the provider lacks an operator of its graph. */
-export function isFallback(cause: unknown): boolean {
-  return reasonOf(cause).includes("fallback to CPU EP has been explicitly disabled");
-}
-
-/** @param operator the first that the provider lacks */
-export function fallbackError(provider: Provider, operator: string, cause: unknown): EngineError {
-  return new EngineError(`operator ${operator} on ${provider}`, "not there", {
-    expected: "one that this provider of ONNX Runtime has: on the CPU it would make every run copy its values there and back",
-    hint: 'Please report this with the model\'s config.json. device: "cpu" runs every graph.',
-    cause,
-  });
-}
-
-/** Why a provider did not start, and what to install. */
-export function missingProvider(provider: Provider, cause: unknown): EngineError | undefined {
-  const message = reasonOf(cause);
-  if (provider === "webgpu" && /adapter|webgpu.*(not found|not supported|unsupported)|backend not found/i.test(message)) {
-    return new EngineError("WebGPU adapter", undefined, {
-      expected: "a graphics driver for Vulkan (Linux), Metal (macOS) or Direct3D 12 (Windows)",
-      hint:
-        host.platform === "linux"
-          ? "Install the Vulkan loader and your card's driver, on Debian or Ubuntu: apt-get install libvulkan1 mesa-vulkan-drivers, or NVIDIA's own driver."
-          : 'Update the graphics driver, or set device: "cpu".',
-      cause,
-    });
-  }
-  if (
-    provider === "cuda" &&
-    /load (shared )?library|backend not found|is unsupported|no CUDA-capable|CUDA driver version/i.test(message)
-  ) {
-    return new EngineError("CUDA provider", undefined, {
-      expected: "an NVIDIA driver, ONNX Runtime's CUDA libraries, CUDA 13 and cuDNN 9; Linux on x64 only",
-      hint:
-        "The libraries are not in the npm package: docs/gpu.md has the command that installs them from the Python package onnxruntime-gpu 1.30.0. " +
-        'device: "webgpu" needs none, and is slower.',
-      cause,
-    });
-  }
-  return undefined;
-}
-
-/** The error of a session that could not be opened, or did not run, because memory ran out, with what to do. Undefined for another cause. */
-export function exhaustedMemory(provider: Provider, cause: unknown): EngineError | undefined {
-  if (!/failed to allocate|bad[_ ]?alloc|out of memory/i.test(reasonOf(cause))) return undefined;
-  return new EngineError(isGpu(provider) ? "the GPU's memory" : "memory", "used up", {
-    hint: isGpu(provider)
-      ? "End other programs on the GPU. One run has room beside none: it plans by what is free when it begins. Then continue with --resume."
-      : "End other programs, or set engine.memory, in GiB: passes are then planned smaller.",
-    cause,
-  });
-}

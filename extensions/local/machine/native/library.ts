@@ -1,8 +1,8 @@
-import { readdirSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { LibraryHandle } from "koffi";
 import { EngineError, reasonOf } from "../../../../src/core/errors.ts";
+import { installedCuda, runtimeFile } from "../cuda/installed.ts";
+import { packagedRuntime } from "./packaged.ts";
 
 /** An address in the library's memory. */
 export type Pointer = bigint;
@@ -174,11 +174,9 @@ async function load(): Promise<Library> {
   }
 }
 
-/** The library file that `onnxruntime-node` brings for this system. */
+/** The library of `onnxruntime-node`, or its copy beside CUDA's provider: ONNX Runtime looks for providers in its own folder. */
 export function libraryPath(): string {
-  const folder = dirname(createRequire(import.meta.url).resolve("onnxruntime-node/package.json"));
-  const binaries = join(folder, "bin", "napi-v6", process.platform, process.arch);
-  const file = readdirSync(binaries).find((name) => /^(libonnxruntime\.(so\.1|[0-9.]+\.dylib)|onnxruntime\.dll)$/.test(name));
-  if (file === undefined) throw new Error(`no library in ${binaries}`);
-  return join(binaries, file);
+  const packaged = packagedRuntime();
+  const cuda = installedCuda(packaged);
+  return cuda === undefined ? packaged.file : join(cuda, runtimeFile);
 }

@@ -1,4 +1,6 @@
 import type { InferenceSession } from "onnxruntime-common";
+import { loadCuda } from "../cuda/load.ts";
+import { deviceFailure } from "../device-errors.ts";
 import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
 import type { Library, Pointer } from "./library.ts";
 import { count, DeviceTensor, type ElementType, elements, HostTensor } from "./tensor.ts";
@@ -47,14 +49,26 @@ export class Binding {
 
   /** In a thread of its own, so that the event loop does not wait. */
   async run(): Promise<void> {
-    await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
-    this.#ended();
+    try {
+      await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
+      this.#ended();
+    } catch (cause) {
+      throw this.#failure(cause);
+    }
   }
 
   /** In this thread: for runs of a few milliseconds, and those that are captured, since a captured run belongs to its thread. */
   runHere(): void {
-    this.#library.call("RunWithBinding", this.#session, this.#options || null, this.#binding);
-    this.#ended();
+    try {
+      this.#library.call("RunWithBinding", this.#session, this.#options || null, this.#binding);
+      this.#ended();
+    } catch (cause) {
+      throw this.#failure(cause);
+    }
+  }
+
+  #failure(cause: unknown): unknown {
+    return deviceFailure(this.#crossing !== undefined, cause) ?? cause;
   }
 
   #ended(): void {
@@ -131,8 +145,18 @@ export class NativeSession implements RuntimeSession {
     const { library } = this.#native;
     this.#allocator ??= library.make("CreateAllocator", this.#session, this.memory);
     const shape = shapeOf(dims);
-    const value = library.make("CreateTensorAsOrtValue", this.#allocator, shape, dims.length, elements[type].number);
+    const value = this.#made(() =>
+      library.make("CreateTensorAsOrtValue", this.#allocator, shape, dims.length, elements[type].number),
+    );
     return new DeviceTensor(library, value, type, dims);
+  }
+
+  #made(make: () => Pointer): Pointer {
+    try {
+      return make();
+    } catch (cause) {
+      throw deviceFailure(this.provider !== "cpu", cause) ?? cause;
+    }
   }
 
   /** @param captured a number for these tensors: the second run is recorded on the device, later ones are replayed */
@@ -218,6 +242,7 @@ export class Native implements Runtime<NativeSession> {
     const { library } = this;
     const [first = "cpu"] = options.executionProviders ?? [];
     const provider = typeof first === "string" ? first : first.name;
+    if (provider === "cuda") await loadCuda();
     const made = library.make("CreateSessionOptions");
     try {
       library.call("SetIntraOpNumThreads", made, options.intraOpNumThreads ?? 0);
