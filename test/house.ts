@@ -175,6 +175,7 @@ export const parts: readonly Part[] = [
     knows: [
       "src/core",
       "src/files",
+      "src/hub",
       "src/processes",
       "src/engines/call-order.ts",
       "src/engines/engine.ts",

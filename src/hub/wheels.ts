@@ -11,7 +11,7 @@ export interface Wheel {
   readonly name: string;
   readonly version: string;
   readonly sha256: string;
-  /** Of another Python than this machine's: pip's name of the platform, and the version where one is meant. */
+  /** Set for another Python than this machine's: pip's name of its platform, and its version where that matters. */
   readonly platform?: string;
   readonly python?: string;
 }

@@ -7,7 +7,7 @@ import { cudaFolder, installedCuda } from "../machine/cuda/installed.ts";
 import { cudaRuntime } from "../machine/cuda/packages.ts";
 import { packagedRuntime } from "../machine/native/packaged.ts";
 
-/** What can be installed. */
+/** The names of installations. */
 const what = ["cuda"] as const;
 
 /**

@@ -32,7 +32,7 @@ test.each([
   ["buffer_manager.cc:9 Failed to download data from buffer: Aborted", "Failed to download data from buffer: Aborted"],
 ])("a device that computes no more ends the run, by its own words: %s", (message, words) => {
   expect(gpu(message)).toBe(
-    `the GPU is "lost (${words})". Nothing of this step was kept. Start the program again with --resume, which goes on from the last checkpoint; the system's log says why the card stopped.`,
+    `the GPU is "lost (${words})". Nothing of this step was kept. Start the program again with --resume: it continues from the last checkpoint; the system's log says why the card stopped.`,
   );
 });
 

@@ -50,7 +50,7 @@ const lost =
   /device[ _]?(was |is |has been )?(lost|removed|hung)|DeviceLost|fallen off the bus|CUDA (failure|error)|cudaError|(CUBLAS|CUDNN)(_| failure)|illegal memory access|unspecified launch failure|uncorrectable ECC|Failed to download data from buffer/i;
 
 /**
- * What went wrong on a device while a session was opened or ran, with the next step; undefined for what is no fault of the device's. Errors that have
+ * The fault of a device that a session met while it was opened or ran, with the next step; undefined for what is no fault of the device's. Errors that have
  * been named are returned as they are.
  */
 export function deviceFailure(onGpu: boolean, cause: unknown): EngineError | undefined {
@@ -72,7 +72,7 @@ export function deviceFailure(onGpu: boolean, cause: unknown): EngineError | und
     });
   if (lost.test(message))
     return new EngineError("the GPU", `lost (${shortened(message)})`, {
-      hint: "Nothing of this step was kept. Start the program again with --resume, which goes on from the last checkpoint; the system's log says why the card stopped.",
+      hint: "Nothing of this step was kept. Start the program again with --resume: it continues from the last checkpoint; the system's log says why the card stopped.",
       cause,
     });
   return undefined;

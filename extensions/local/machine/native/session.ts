@@ -1,5 +1,4 @@
 import type { InferenceSession } from "onnxruntime-common";
-import { loadCuda } from "../cuda/load.ts";
 import { deviceFailure } from "../device-errors.ts";
 import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
 import type { Library, Pointer } from "./library.ts";
@@ -242,7 +241,7 @@ export class Native implements Runtime<NativeSession> {
     const { library } = this;
     const [first = "cpu"] = options.executionProviders ?? [];
     const provider = typeof first === "string" ? first : first.name;
-    if (provider === "cuda") await loadCuda();
+    if (provider === "cuda") await (await import("../cuda/load.ts")).loadCuda();
     const made = library.make("CreateSessionOptions");
     try {
       library.call("SetIntraOpNumThreads", made, options.intraOpNumThreads ?? 0);
