@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, expect, test, vi } from "vitest";
+import { afterAll, describe, expect, test, vi } from "vitest";
 import { startGroup } from "./group.ts";
 import { stubborn } from "./stubborn.fixture.ts";
 
@@ -84,18 +84,69 @@ describe.skipIf(process.platform === "win32")("programs that ignore SIGTERM, and
   });
 });
 
-test("on Windows a `.cmd` program is started by the command interpreter, its arguments quoted", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "retrograde-cmd-"));
-  writeFileSync(join(folder, "server.cmd"), "@echo off\r\n");
-  chmodSync(join(folder, "server.cmd"), 0o755);
-  const fixture = join(import.meta.dirname, "windows.fixture.ts");
-  const child = spawn(process.execPath, ["--import", "jiti/register", fixture, join(folder, "server"), "a b", "& calc"], {
-    env: { ...process.env, PATHEXT: ".EXE;.CMD", comspec: "cmd.exe" },
-    stdio: ["ignore", "pipe", "inherit"],
+/** What the command interpreter makes of a line: carets outside of quotes are escapes. @returns undefined where a character would be an operator */
+function interpreted(line: string): string | undefined {
+  let [text, isQuoted] = ["", false];
+  for (let i = 0; i < line.length; i++) {
+    const each = line.charAt(i);
+    if (each === '"') isQuoted = !isQuoted;
+    if (!isQuoted && each === "^") text += line.charAt(++i);
+    else if (!isQuoted && /[&|<>()]/.test(each)) return undefined;
+    else text += each;
+  }
+  return text;
+}
+
+/** The arguments that a program of Windows finds in its line, by the rules of its C library. */
+function argumentsOf(line: string): string[] {
+  return [...line.matchAll(/"((?:[^"\\]|\\+(?!\\*")|(?:\\\\)*\\"|(?:\\\\)+(?="))*)"|([^\s"]+)/g)].map(([, quoted, plain]) =>
+    quoted === undefined
+      ? (plain ?? "")
+      : quoted.replace(/(\\+)("|$)/g, (_, slashes: string, end: string) => slashes.slice(0, slashes.length >> 1) + end),
+  );
+}
+
+describe("on Windows a `.cmd` program is started by the command interpreter", () => {
+  const root = mkdtempSync(join(tmpdir(), "retrograde-cmd-"));
+  afterAll(() => rmSync(root, { recursive: true }));
+
+  async function started(folder: string, args: readonly string[]) {
+    const at = join(root, folder);
+    mkdirSync(at, { recursive: true });
+    writeFileSync(join(at, "server.cmd"), "@echo off\r\n");
+    chmodSync(join(at, "server.cmd"), 0o755);
+    const fixture = join(import.meta.dirname, "windows.fixture.ts");
+    const child = spawn(process.execPath, ["--import", "jiti/register", fixture, join(at, "server"), ...args], {
+      env: { ...process.env, PATHEXT: ".exe;.cmd", comspec: "cmd.exe" },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    return JSON.parse(await firstLine(child));
+  }
+
+  const plain = ["a b", "& calc", "%PATH%", "100%", "(x) <y> |z^", 'say "hi" \\', "C:\\a b\\", ""];
+
+  test("its arguments arrive as they are, also where the script passes them on", async () => {
+    const { args, ...rest } = await started("bin", plain);
+    expect(rest).toEqual({ command: "cmd.exe", verbatim: true, detached: false, hidden: true });
+    expect(args.slice(0, 3)).toEqual(["/d", "/s", "/c"]);
+    const line = interpreted(args[3].slice(1, -1));
+    expect(argumentsOf(line ?? "").slice(1)).toEqual(plain);
+    expect(argumentsOf(interpreted(line ?? "") ?? "").slice(1)).toEqual(plain);
   });
-  const { args, ...rest } = JSON.parse(await firstLine(child));
-  rmSync(folder, { recursive: true });
-  expect(rest).toEqual({ command: "cmd.exe", verbatim: true, detached: false, hidden: true });
-  expect(args.slice(0, 3)).toEqual(["/d", "/s", "/c"]);
-  expect(args[3]).toMatch(/server.* \^"a\^ b\^" \^"\^&\^ calc\^""$/);
+
+  test("npm's own scripts take quotation marks beside operators", async () => {
+    const given = ['" & calc & "', '{"a": "x|y"}'];
+    const { args } = await started("node_modules/.bin", given);
+    const line = interpreted(args[3].slice(1, -1));
+    expect(argumentsOf(interpreted(line ?? "") ?? "").slice(1)).toEqual(given);
+  });
+
+  test.each(['" & calc & "', '{"a": "x|y"}', "two\nlines"])(
+    "%j is refused elsewhere, since it could be another command",
+    async (given) => {
+      expect((await started("bin", ["a", given])).error).toMatch(
+        /ConfigError: an argument of .*server\.cmd is .*Start the program/s,
+      );
+    },
+  );
 });

@@ -2,6 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawnSync } from "node:child_proc
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import spawn from "cross-spawn";
+import { ConfigError } from "../core/errors.ts";
 import { watchOver } from "./survivor.ts";
 
 /** A program that was started here, and every process that it started. */
@@ -24,6 +25,7 @@ let isWatching = false;
  * Starts a program as the leader of a process group. What it leaves behind ends with it, and all of it with this process: by an exit, by a signal,
  * and on POSIX also by SIGKILL. On Windows, where a program may be a `.cmd` script, its tree is ended by `taskkill`.
  * A program that does not start gives `child` an "error", as Node's `spawn` does.
+ * @throws ConfigError for an argument that a `.cmd` script cannot be given
  */
 export function startGroup(command: string, args: readonly string[], options: SpawnOptions = {}): Group {
   if (!isWatching)
@@ -32,6 +34,7 @@ export function startGroup(command: string, args: readonly string[], options: Sp
     });
   isWatching = true;
   const isWindows = process.platform === "win32";
+  if (isWindows) requirePassable(spawn._parse(command, args, options).file ?? "", args);
   const child = spawn(command, args, { ...options, detached: !isWindows, windowsHide: true });
   const { pid } = child;
   if (pid === undefined) return { child, end: async () => {}, kill: () => {} };
@@ -69,6 +72,21 @@ export function startGroup(command: string, args: readonly string[], options: Sp
   open.add(group);
   child.once("exit", () => void group.end());
   return group;
+}
+
+/**
+ * The command interpreter reads a script's arguments twice, and cross-spawn escapes them for both only in npm's own scripts: elsewhere a quotation
+ * mark ends the quotes of the second time, and what follows could be another command. A line break ends the first.
+ */
+function requirePassable(file: string, args: readonly string[]): void {
+  if (!/\.(cmd|bat)$/i.test(file)) return;
+  const isNpms = /node_modules[\\/]\.bin[\\/][^\\/]+$/i.test(file);
+  const strange = args.find((arg) => /[\r\n]/.test(arg) || (!isNpms && /"/.test(arg) && /[&|<>^()]/.test(arg)));
+  if (strange !== undefined)
+    throw new ConfigError(`an argument of ${file}`, strange, {
+      expected: `no line break, and no quotation mark together with any of & | < > ^ ( ), which Windows cannot pass to a script`,
+      hint: "Start the program that the script starts: node with its file, for instance.",
+    });
 }
 
 /** @returns whether there is such a process or group */

@@ -15,4 +15,8 @@ childProcess.spawn = ((command: string, given: string[], options: SpawnOptions) 
 }) as never;
 const { startGroup } = await import("./group.ts");
 setPlatform("win32");
-startGroup(program, args);
+try {
+  startGroup(program, args);
+} catch (error) {
+  process.stdout.write(`${JSON.stringify({ error: String(error) })}\n`);
+}
