@@ -105,6 +105,9 @@ test("an environment with an expert is taught by it where nothing was rewarded, 
   const state = { plan: { environment, folder: "office", config }, summary: { after: null }, flags: {} };
   const last = async (reward: number) => (await nextSteps({ ...state, metrics: [{ metrics: { reward } }] })).at(-1)?.[0];
   expect(await last(0.5)).toContain("--algorithm grpo");
+  const flags = { agent: ["./agent.ts"], tasks: "tasks.jsonl", reward: "./reward.ts", teacher: "./expert.ts", model: "smollm2" };
+  const [taught] = (await nextSteps({ ...state, flags, metrics: [{ metrics: { reward: 0.5 } }] })).at(-1) ?? [];
+  expect(taught).toContain("--model bundled:office"); // the model that the demonstrations gave
   const words = (await last(0))?.replace("npx retrograde-rl ", "").split(" ") ?? [];
   expect(words).toEqual(["sft", "--env", "office", "--model", "bundled:office"]);
   expect(await run(words, 20)).toEqual({ words: "sft", exitCode: 0, error: "" });

@@ -114,14 +114,15 @@ function moreDemonstrations(
 }
 
 /** The same command with another algorithm; none where the old one's settings were given. */
-function otherAlgorithm({ algorithm }: RunPlan["config"], flags: TrainFlags): Next {
+function otherAlgorithm({ algorithm, model }: RunPlan["config"], flags: TrainFlags): Next {
   const set = flags.set ?? [];
   if (flags.resume === true || flags.replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm.")))
     return [];
   const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
   const kept = trainFlags.flatMap(({ flag }) => {
     const [option = ""] = flag.split(" ");
-    const value = flags[optionName(flag)];
+    // With a teacher, from what its demonstrations gave.
+    const value = option === "--model" && flags.teacher !== undefined ? shownPath(model) : flags[optionName(flag)];
     if (["--algorithm", "--out"].includes(option) || value === undefined || value === false) return [];
     return value === true ? [option] : [`${option} ${quoted(String(value))}`];
   });
@@ -136,7 +137,7 @@ function useOfModel(run: string, before: string, flags: TrainFlags): Next {
     return [[`${commandPrefix()} chat --model ${run}${configFlag(flags)}`, "talk to the trained model"]];
   // A program is one argument, which is split at its spaces.
   if (flags.agent.length > 1 && flags.agent.some((word) => /\s/.test(word))) return [];
-  const compared = `eval --agent ${quoted(flags.agent.join(" "))}${agentFiles(flags)} --k 4 --compare ${quoted(before)} ${run}`;
+  const compared = `eval --agent ${quoted(flags.agent.join(" "))}${agentFiles(flags)} --k 4 --compare ${quoted(shownPath(before))} ${run}`;
   return [[`${commandPrefix()} ${compared}`, "measure the agent with both models, task by task"]];
 }
 

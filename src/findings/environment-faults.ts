@@ -24,7 +24,7 @@ export const agentErrors: Rule<EpisodeFacts> = ({ trajectories }) => {
   const [first] = ended;
   if (first === undefined) return undefined;
   return {
-    cause: `In ${ended.length} of ${trajectories.length} episodes the agent raised an error after its model's answer: ${first.error}.`,
+    cause: `In ${ended.length} of ${trajectories.length} episodes the agent raised an error after its model's answer: ${first.error?.slice(0, 200)}.`,
     example: first.id,
     next: "They have reward 0, as it is right where the answer raised it. An error that is not the answer's has to be repaired.",
   };
