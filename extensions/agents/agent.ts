@@ -8,6 +8,7 @@ import type { Environment, Score } from "../../src/environments/environment.ts";
 import type { InferenceModel } from "../inference/model.ts";
 import { agentModelName, type RunningInference, serveInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
+import { inEpisodeSpan } from "./tracing.ts";
 
 /** An agent by someone else, and the tasks that it is given. */
 export interface AgentDefinition<T extends TaskRequest> extends Pick<EnvironmentDefinition<T>, "name" | "tasks" | "close"> {
@@ -123,10 +124,11 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
       const reached = {
         ...{ baseUrl, apiKey: key, name: agentModelName, converse },
         signal: policy.signal,
-        env: environmentOfAgent(baseUrl, key),
       };
+      const run = (traced: Readonly<Record<string, string>>) =>
+        definition.run(request, { ...reached, env: { ...environmentOfAgent(baseUrl, key), ...traced } });
       try {
-        const score = scoreOf(await definition.run(request, reached));
+        const score = await inEpisodeSpan(policy.episode, async (traced) => scoreOf(await run(traced)));
         const named = messages.length === 0 ? [...refusals, ...unknownRoutes] : refusals;
         const fault = named.length === 0 ? {} : { fault: refusedText(named) };
         const without = auxiliary === "leave" ? policy.captured().auxiliary : [];

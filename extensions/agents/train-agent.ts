@@ -72,7 +72,7 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
       const answer: unknown = isProgram(agent)
         ? await ownErrorsNamed(() => runProgram(agent, task, model))
         : await interception?.during(episode, (own) =>
-            ownErrorsNamed(async () => loaded?.(task.prompt, { ...model, ...own, task })),
+            ownErrorsNamed(async () => loaded?.(task.prompt, { ...model, ...own, env: { ...model.env, ...own.env }, task })),
           );
       return reward({ task, answer });
     },

@@ -140,6 +140,8 @@ export interface Episode {
 
 /** The policy that chooses actions for an environment that holds the conversation itself. */
 export interface TokenPolicy {
+  /** The id of the episode's trajectory. */
+  readonly episode: string;
   /** Longest sequence, context and action together. */
   readonly maxLength: number;
   readonly vocabularySize: number;

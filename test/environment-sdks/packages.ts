@@ -105,7 +105,16 @@ export function saying(tokenizer: Tokenizer, answer: string): TokenPolicy {
     throw new Error("not used");
   };
   return {
-    ...{ maxLength: 10_000, vocabularySize: 10_000, maxTokens: 4000, temperature: 1, topP: 1, topK: 0, canMask: false },
+    ...{
+      episode: "step-1/0/0",
+      maxLength: 10_000,
+      vocabularySize: 10_000,
+      maxTokens: 4000,
+      temperature: 1,
+      topP: 1,
+      topK: 0,
+      canMask: false,
+    },
     ...{ signal: new AbortController().signal, count: () => 0, converse: notUsed, captured: notUsed },
     decode: (ids) => tokenizer.decode([...ids]),
     sample: async () => ({ tokens, logprobs: tokens.map(() => 0), finish: "stop" }),

@@ -104,7 +104,7 @@ export function tokenPolicy(
   };
   const decode = (tokens: readonly number[]) => chat.tokenizer.decode(tokens);
   const count = (request: ConversationRequest) => chat.open(request.messages, shownTools(request)).ids.length;
-  const settings = { maxLength, vocabularySize, maxTokens, temperature, topP, topK, canMask, signal };
+  const settings = { episode: id, maxLength, vocabularySize, maxTokens, temperature, topP, topK, canMask, signal };
   const captured = () => {
     const { counts, ...rest } = histories.captured();
     return { ...rest, counts: canMask && redrawn === 0 ? counts : { ...counts, redrawn } };
