@@ -18,7 +18,7 @@ import { requireCapability, requireStepOptions } from "../../src/engines/engine.
 import { localCapabilities } from "./capabilities.ts";
 import { adaptedConfig, arraysOf, type HeldModel, holdModel } from "./held.ts";
 import { readAdapter } from "./model/adapter-folder.ts";
-import { type Arrays, copyOf } from "./model/arrays.ts";
+import { copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
 import { entropyHead, logprobHead } from "./model/heads.ts";
 import { switchedOff } from "./model/lora.ts";
@@ -33,6 +33,7 @@ import { LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
 import { readState, writeHeldAdapter, writeModel, writeState } from "./state.ts";
 import { LocalCritic } from "./training/critic.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
+import type { ParameterStore, Placed } from "./training/parameter-store.ts";
 import { Workers } from "./workers/workers.ts";
 
 /**
@@ -74,7 +75,7 @@ export class LocalEngine implements Engine {
   #stepped = false;
   readonly #count: TrainingCount = { computedTokens: 0, denseTokens: 0, seconds: 0 };
   readonly #order = new CallOrder();
-  #reference: Arrays | undefined;
+  #reference: ParameterStore | undefined;
   #critic: LocalCritic | undefined;
 
   constructor(model: Model, options: LocalEngineOptions, adapter?: Map<string, Float32Array>, roundedLayers?: RoundedMatrices) {
@@ -94,19 +95,25 @@ export class LocalEngine implements Engine {
       capabilities: localCapabilities(provider),
       ...(weights === "int8" && { logprobTolerance: roundedLogprobTolerance }),
     };
-    if (workers > 1) this.#workers = new Workers(workers - 1, { config, learned, frozen, recompute, passBytes });
+    if (workers > 1)
+      this.#workers = new Workers(workers - 1, {
+        ...{ config, recompute, passBytes },
+        learned: learned.arrays,
+        frozen: frozen.arrays,
+      });
     this.#learnerOptions = {
       ...{ threads, provider, runtime, maxLength: this.info.maxLength },
       ...{ count: this.#count, order: this.#order, frozen, rounded: held.precision === "float32" ? undefined : sampled },
       ...{ recompute, passBytes, restBytes },
     };
+    const arrays = new Map([...frozen.arrays, ...learned.arrays]);
     this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
     const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
     this.#samplerOptions = {
       ...{ threads, provider, runtime, slots, maxLength: this.info.maxLength },
       ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },
     };
-    this.#sampler = new LocalSampler(config, arraysOf(held), 0, this.#samplerOptions);
+    this.#sampler = new LocalSampler(config, arrays, 0, this.#samplerOptions);
   }
 
   get weightVersion(): number {
@@ -137,7 +144,7 @@ export class LocalEngine implements Engine {
     return this.#order.run(async () => {
       await this.#sampler.rest();
       // The base is the reference of an adapter, unless another state of it was frozen.
-      const reference = this.#reference ?? (this.#held.config.lora && switchedOff(this.#held.learned));
+      const reference = await this.#referenceParameters();
       if (reference) return this.#learner.forward(samples, { temperature, parameters: reference });
       throw new EngineError("reference model", undefined, {
         expected: "a snapshot",
@@ -146,13 +153,19 @@ export class LocalEngine implements Engine {
     });
   }
 
+  async #referenceParameters(): Promise<Placed | undefined> {
+    if (this.#reference) return this.#reference.placed();
+    const { config, learned } = this.#held;
+    return config.lora && switchedOff(await learned.placed(), learned.shapes);
+  }
+
   async forwardBackward(
     samples: readonly ActionInContext[],
     decide: Decide | Weights,
     { temperature, entropyWeights }: BackwardOptions,
   ): Promise<Logprobs> {
     const further = entropyWeights === undefined ? [] : [entropyWeights];
-    const ofWhole = typeof decide === "function" ? (logprobs: Logprobs) => decide(this.#whole(logprobs)) : decide;
+    const ofWhole = typeof decide === "function" ? async (logprobs: Logprobs) => decide(await this.#whole(logprobs)) : decide;
     return this.#order.run(async () => {
       await this.#sampler.rest(); // its memory and that of passes are not held at once
       return this.#whole(await this.#learner.forwardBackward(samples, ofWhole, further, { temperature }));
@@ -160,7 +173,7 @@ export class LocalEngine implements Engine {
   }
 
   /** @throws EngineError naming the weights, if log-probs are NaN because of them */
-  #whole(logprobs: Logprobs): Logprobs {
+  #whole(logprobs: Logprobs): Promise<Logprobs> {
     return requireWholeWeights(logprobs, () => arraysOf(this.#held));
   }
 
@@ -171,7 +184,7 @@ export class LocalEngine implements Engine {
       this.#learner.requireGradient();
       this.#sampler.requireIdle(); // before anything has changed
       const start = performance.now();
-      const gradientNorm = this.#learner.step(options);
+      const gradientNorm = await this.#learner.step(options);
       await this.#updateSampler();
       this.#count.seconds += (performance.now() - start) / 1000;
       return { gradientNorm, learningRate: options.learningRate };
@@ -180,24 +193,22 @@ export class LocalEngine implements Engine {
 
   async freeze(): Promise<FrozenPolicy> {
     const parts = this.#frozenParts();
-    return this.#order.run(() => new LocalFrozenPolicy(parts, copyOf(this.#held.learned), this.weightVersion));
+    return this.#order.run(async () => new LocalFrozenPolicy(parts, copyOf(await this.#held.learned.host()), this.weightVersion));
   }
 
   async loadFrozen(folder: string): Promise<FrozenPolicy> {
-    const { parameters, weightVersion } = await readFrozen(folder, this.#held.learned);
+    const { parameters, weightVersion } = await readFrozen(folder, this.#held.learned.shapes);
     return new LocalFrozenPolicy(this.#frozenParts(), parameters, weightVersion);
   }
 
   async critic(): Promise<LocalCritic> {
     return this.#order.run(
-      () => (this.#critic ??= LocalCritic.from(this.#held.learned, this.#held.config, this.#learnerOptions)),
+      async () => (this.#critic ??= LocalCritic.from(await this.#held.learned.host(), this.#held.config, this.#learnerOptions)),
     );
   }
 
   async snapshotReference(): Promise<void> {
-    await this.#order.run(() => {
-      this.#reference = copyOf(this.#held.learned);
-    });
+    await this.#order.run(async () => this.#setReference(await this.#held.learned.copy()));
   }
 
   async saveModel(folder: string): Promise<void> {
@@ -227,21 +238,24 @@ export class LocalEngine implements Engine {
     const { reference, critic } = await readState(folder, this.#held, { optimiser, options: this.#learnerOptions });
     await this.#critic?.close();
     this.#critic = critic;
-    this.#reference = reference;
-    this.#learner.forgetGradient();
+    await this.#setReference(reference);
+    await this.#learner.forgetGradient();
     await this.#updateSampler();
   }
 
   async restorePoint(): Promise<RestorePoint> {
     const learners = [this.#learner, ...(this.#critic === undefined ? [] : [this.#critic.learner])];
-    const arrays = learners.flatMap(({ parameters }) => [...parameters.values()]);
-    const overSteps = 3 * arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) <= maxRemembered;
-    const back = await this.#order.run(() => learners.map((learner) => (overSteps ? learner.remember() : () => {})));
+    const overSteps = 3 * learners.reduce((sum, { parameters }) => sum + parameters.bytes, 0) <= maxRemembered;
+    const back: (() => Promise<void>)[] = [];
+    if (overSteps)
+      await this.#order.run(async () => {
+        for (const learner of learners) back.push(await learner.remember());
+      });
     const restore = async () => {
       await this.#order.breakOff();
       await this.#order.run(async () => {
-        for (const putBack of back) putBack();
-        for (const learner of learners) learner.forgetGradient();
+        for (const putBack of back) await putBack();
+        for (const learner of learners) await learner.forgetGradient();
         if (overSteps) await this.#updateSampler();
       });
     };
@@ -259,16 +273,24 @@ export class LocalEngine implements Engine {
     await this.#sampler.close();
     await this.#learner.close();
     await this.#critic?.close();
+    await this.#setReference(undefined);
+    await this.#held.frozen.dispose();
     await this.#workers?.close();
   }
 
   #frozenParts(): FrozenParts {
     requireCapability(this.info, "frozen-policies");
-    const { config, frozen: base } = this.#held;
+    const { config, frozen } = this.#held;
+    const base = frozen.arrays;
     return { info: this.info, config, samplerOptions: this.#samplerOptions, learner: this.#learner, order: this.#order, base };
   }
 
+  async #setReference(reference: ParameterStore | undefined): Promise<void> {
+    await this.#reference?.dispose();
+    this.#reference = reference;
+  }
+
   async #updateSampler(): Promise<void> {
-    await this.#sampler.update(arraysOf(this.#held), this.weightVersion);
+    await this.#sampler.update(await arraysOf(this.#held), this.weightVersion);
   }
 }

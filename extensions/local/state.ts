@@ -6,19 +6,22 @@ import type { HeldModel } from "./held.ts";
 import { writeBase } from "./model/adapted.ts";
 import { adapterFolder, readAdapter, writeAdapter } from "./model/adapter-folder.ts";
 import { type Arrays, dataOf } from "./model/arrays.ts";
-import { logprobHead } from "./model/heads.ts";
 import { loadModel, saveCompanions, saveModel } from "./model/model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
-import type { AdamW } from "./training/adamw.ts";
 import { LocalCritic } from "./training/critic.ts";
+import type { Optimiser } from "./training/device-adamw.ts";
 import type { LearnerOptions } from "./training/learner.ts";
+import { ParameterStore } from "./training/parameter-store.ts";
 
 /**
  * Writes a model's folder. In the precision that the folder was read in small steps would be lost: float32 always. Of an adapter nothing
  * but itself is written, into `adapter/`, with the name of its base: `loadModel` merges the two.
  */
 export async function writeModel(folder: string, held: HeldModel): Promise<void> {
-  if (held.config.lora === undefined) return saveModel(folder, held.model, { dtype: "float32" });
+  if (held.config.lora === undefined) {
+    const parameters = tensorsOf(await held.learned.host(), held.learned.shapes);
+    return saveModel(folder, { ...held.model, parameters }, { dtype: "float32" });
+  }
   await saveCompanions(folder, held.model);
   await writeHeldAdapter(join(folder, adapterFolder), held);
   await writeBase(folder, resolve(held.name), held.precision);
@@ -28,13 +31,13 @@ export async function writeModel(folder: string, held: HeldModel): Promise<void>
 export async function writeHeldAdapter(folder: string, { config, learned, name }: HeldModel): Promise<void> {
   if (config.lora === undefined)
     throw new EngineError("adapter", undefined, { expected: "an engine made with `lora`", hint: "Use saveModel." });
-  await writeAdapter(folder, { config, adapter: learned, base: name });
+  await writeAdapter(folder, { config, adapter: await learned.host(), base: name });
 }
 
 /** The parts of a state besides the parameters. */
 interface Progress {
-  readonly optimiser: AdamW;
-  readonly reference: Arrays | undefined;
+  readonly optimiser: Optimiser;
+  readonly reference: ParameterStore | undefined;
   readonly critic: LocalCritic | undefined;
 }
 
@@ -43,10 +46,10 @@ export async function writeState(folder: string, held: HeldModel, { optimiser, r
   await mkdir(folder, { recursive: true });
   if (held.config.lora === undefined) await writeModel(join(folder, "model"), held);
   else await writeHeldAdapter(join(folder, adapterFolder), held); // the base is where it was
-  await writeSafetensors(optimiserIn(folder), optimiser.tensors(), { dtype: "float32" });
+  await writeSafetensors(optimiserIn(folder), await optimiser.tensors(), { dtype: "float32" });
   if (reference) {
-    const shapes = logprobHead.parameterShapes(held.config);
-    await writeSafetensors(referenceIn(folder), tensorsOf(reference, shapes), { dtype: "float32" });
+    const tensors = tensorsOf(await reference.host(), reference.shapes);
+    await writeSafetensors(referenceIn(folder), tensors, { dtype: "float32" });
   } else await rm(referenceIn(folder), { force: true }); // of an older state in the same folder
   if (critic) await critic.save(folder);
   else await LocalCritic.remove(folder);
@@ -60,19 +63,17 @@ export async function writeState(folder: string, held: HeldModel, { optimiser, r
 export async function readState(
   folder: string,
   { name, config, learned }: HeldModel,
-  { optimiser, options }: { readonly optimiser: AdamW; readonly options: LearnerOptions },
+  { optimiser, options }: { readonly optimiser: Optimiser; readonly options: LearnerOptions },
 ): Promise<Omit<Progress, "optimiser">> {
   const saved = await savedParameters(folder, config);
-  const copies = [...learned].map(([key, data]) => {
-    const from = saved.get(key);
-    if (from?.length !== data.length)
+  for (const key of learned.names)
+    if (saved.get(key)?.length !== learned.length(key))
       throw new EngineError(`checkpoint ${folder}`, `${key} of another size`, { expected: `the parameters of ${name}` });
-    return { data, from };
-  });
-  const reference = existsSync(referenceIn(folder)) ? dataOf(await readSafetensors(referenceIn(folder))) : undefined;
+  const snapshot = existsSync(referenceIn(folder)) ? dataOf(await readSafetensors(referenceIn(folder))) : undefined;
+  const reference = snapshot && ParameterStore.of(snapshot, learned.shapes, options);
   const critic = await LocalCritic.load(folder, config, options);
-  optimiser.restore(await readSafetensors(optimiserIn(folder)), optimiserIn(folder));
-  for (const { data, from } of copies) data.set(from);
+  await optimiser.restore(await readSafetensors(optimiserIn(folder)), optimiserIn(folder));
+  await learned.write(saved);
   return { reference, critic };
 }
 

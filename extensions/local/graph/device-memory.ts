@@ -17,6 +17,7 @@ export class DeviceMemory {
   readonly #provider: Provider;
   /** By type and number of axes. Never closed: tensors must not outlive the session that they were allocated by. */
   readonly #copies = new Map<string, Promise<NativeSession>>();
+  #gather: Promise<NativeSession> | undefined;
   readonly #constants = new WeakMap<object, Promise<DeviceTensor>>();
   /** That tensors are allocated by. */
   readonly #allocator: NativeSession;
@@ -60,6 +61,19 @@ export class DeviceMemory {
     return into;
   }
 
+  /** Copies numbers from one tensor to another of its shape. */
+  async copy(from: DeviceTensor, to: DeviceTensor): Promise<void> {
+    await (await this.#copySession(from)).run({ x: from }, { y: to });
+  }
+
+  /** Copies rows of a matrix, those that `ids` name, to an array. */
+  async rows(matrix: DeviceTensor, ids: Int32Array, into: Float32Array): Promise<Float32Array> {
+    this.#gather ??= gatherSession(this.#provider);
+    const feeds = { matrix, ids: new HostTensor("int32", ids, [ids.length]) };
+    await (await this.#gather).run(feeds, { rows: new HostTensor("float32", into, [ids.length, matrix.dims[1]]) });
+    return into;
+  }
+
   /** The copy of an array that keeps its numbers, made where there is none yet. */
   constant(value: Value): Promise<DeviceTensor> {
     const copy = this.#constants.get(value.data) ?? this.upload(value);
@@ -86,5 +100,11 @@ async function copySession(provider: Provider, type: ElementType, axes: number):
   const graph = new Graph();
   const sizes = Array.from({ length: axes }, (_, axis) => `D${axis}`);
   graph.output("y", graph.input("x", sizes, type));
+  return create(await nativeRuntime(), serialise(graph, provider), provider, { threads: 1 });
+}
+
+async function gatherSession(provider: Provider): Promise<NativeSession> {
+  const graph = new Graph();
+  graph.output("rows", graph.gather(graph.input("matrix", ["V", "D"]), graph.input("ids", ["N"], "int32")));
   return create(await nativeRuntime(), serialise(graph, provider), provider, { threads: 1 });
 }

@@ -18,7 +18,7 @@ const unary = (build: (g: Graph, x: Tensor) => Tensor): Case[] => [
   { title: "a matrix", operands: [[3, 4]], build: (g, [x]) => build(g, x) },
 ];
 
-const binary = (op: "add" | "sub" | "mul"): Case[] =>
+const binary = (op: "add" | "sub" | "mul" | "div"): Case[] =>
   (
     [
       ["equal shapes", [3, 4], [3, 4]],
@@ -68,6 +68,9 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
   add: binary("add"),
   sub: binary("sub"),
   mul: [...binary("mul"), { title: "an operand used twice", operands: [[3, 4]], build: (g, [x]) => g.mul(x, x) }],
+  sqrt: unary((g, x) => g.sqrt(x)),
+  relu: unary((g, x) => g.relu(x)),
+  div: binary("div"),
   matmul: [
     ...products("matrices", [], false),
     ...products("batches of four axes", [2, 3], false),

@@ -82,6 +82,16 @@ export class Graph {
   mul(a: Tensor, b: Tensor): Tensor {
     return this.apply("mul", [a, b], {})[0];
   }
+  div(a: Tensor, b: Tensor): Tensor {
+    return this.apply("div", [a, b], {})[0];
+  }
+  sqrt(x: Tensor): Tensor {
+    return this.apply("sqrt", [x], {})[0];
+  }
+  /** max(x, 0) */
+  relu(x: Tensor): Tensor {
+    return this.apply("relu", [x], {})[0];
+  }
   neg(x: Tensor): Tensor {
     return this.apply("neg", [x], {})[0];
   }

@@ -10,8 +10,11 @@ export interface Attributes {
   add: object;
   sub: object;
   mul: object;
+  div: object;
   neg: object;
   exp: object;
+  sqrt: object;
+  relu: object;
   sigmoid: object;
   silu: object;
   gelu: object;
@@ -44,6 +47,8 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   identity: elementwise("Identity"),
   neg: elementwise("Neg"),
   exp: elementwise("Exp"),
+  sqrt: elementwise("Sqrt"),
+  relu: elementwise("Relu"),
   sigmoid: elementwise("Sigmoid"),
   silu: elementwise("QuickGelu", { alpha: { float: 1 } }, ms),
   gelu: elementwise("FastGelu", {}, ms),
@@ -52,6 +57,7 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   add: broadcasting("Add"),
   sub: broadcasting("Sub"),
   mul: broadcasting("Mul"),
+  div: broadcasting("Div"),
   matmul,
   int8Product,
   int4Product,

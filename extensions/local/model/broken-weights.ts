@@ -14,9 +14,13 @@ export function notFiniteError(what: string, logprob: number, parameters: Readon
 }
 
 /** @throws EngineError if a log-prob is NaN because weights are not finite, naming them; another cause is the algorithm's to report */
-export function requireWholeWeights(logprobs: Logprobs, parameters: () => ReadonlyMap<string, Float32Array>): Logprobs {
-  if (logprobs.some((row) => row.some(Number.isNaN)) && brokenWeights(parameters()) !== undefined)
-    throw notFiniteError("the log-prob of a token", Number.NaN, parameters());
+export async function requireWholeWeights(
+  logprobs: Logprobs,
+  parameters: () => Promise<ReadonlyMap<string, Float32Array>>,
+): Promise<Logprobs> {
+  if (!logprobs.some((row) => row.some(Number.isNaN))) return logprobs;
+  const now = await parameters();
+  if (brokenWeights(now) !== undefined) throw notFiniteError("the log-prob of a token", Number.NaN, now);
   return logprobs;
 }
 

@@ -96,10 +96,12 @@ export function* initialAdapter(config: ModelConfig, seed: number): Generator<un
 }
 
 /** The adapter that changes nothing: B zero, so that the base shows. A is shared. */
-export function switchedOff(adapter: Arrays): Map<string, Float32Array> {
-  return new Map(
-    [...adapter].map(([name, data]) => [name, name.endsWith(".lora_B.weight") ? new Float32Array(data.length) : data]),
-  );
+export function switchedOff<Placed>(
+  adapter: ReadonlyMap<string, Placed>,
+  shapes: ReadonlyMap<string, readonly number[]>,
+): Map<string, Placed | Float32Array> {
+  const zeros = (name: string) => new Float32Array((shapes.get(name) ?? []).reduce((product, size) => product * size, 1));
+  return new Map([...adapter].map(([name, placed]) => [name, name.endsWith(".lora_B.weight") ? zeros(name) : placed] as const));
 }
 
 /** `product` = W·x of a module, with (α/r)·B(A·x) where the module is a target. No matrix of W's size is made, nor its gradient. */

@@ -12,10 +12,12 @@ import type {
   SampleRequest,
   SamplerStats,
 } from "../../../src/engines/engine.ts";
+import { count } from "../machine/native/tensor.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "../model/safetensors.ts";
 import type { Learner } from "../training/learner.ts";
+import type { Shapes } from "../training/parameter-store.ts";
 import { LocalSampler, type SamplerOptions } from "./sampler.ts";
 
 /** The parts that frozen policies of an engine have in common with it. */
@@ -80,10 +82,10 @@ export class LocalFrozenPolicy implements FrozenPolicy {
 
 /**
  * Reads what `saveState` wrote.
- * @param like the parameters that learn
+ * @param shapes of the parameters that learn
  * @throws ModelError if the folder holds none, or those of another model
  */
-export async function readFrozen(folder: string, like: Arrays): Promise<{ parameters: Arrays; weightVersion: number }> {
+export async function readFrozen(folder: string, shapes: Shapes): Promise<{ parameters: Arrays; weightVersion: number }> {
   const file = fileIn(folder);
   const tensors = await readSafetensors(file);
   const take = (name: string, length: number): Float32Array => {
@@ -95,7 +97,7 @@ export async function readFrozen(folder: string, like: Arrays): Promise<{ parame
     });
   };
   return {
-    parameters: new Map([...like].map(([name, { length }]) => [name, take(name, length)])),
+    parameters: new Map([...shapes].map(([name, shape]) => [name, take(name, count(shape))])),
     weightVersion: take(versionName, 1)[0],
   };
 }

@@ -39,14 +39,14 @@ export class AdamW {
    */
   step(gradients: Arrays, options: StepOptions): number {
     const norm = gradientNorm(gradients);
-    if (!Number.isFinite(norm)) throw nonFinite(gradients);
-    const clipScale = Math.min(1, options.clipNorm / (norm + 1e-6));
+    if (!Number.isFinite(norm))
+      throw nonFiniteGradient([...gradients].find(([, gradient]) => !gradient.every(Number.isFinite))?.[0]);
     this.#steps++;
+    const scales = scalesOf(options, this.#steps, norm);
     for (const [name, parameter] of this.#parameters) {
       climb(parameter, arrayOf(gradients, name), arrayOf(this.#firstMoments, name), arrayOf(this.#secondMoments, name), {
         ...options,
-        steps: this.#steps,
-        clipScale,
+        ...scales,
       });
     }
     return norm;
@@ -54,10 +54,7 @@ export class AdamW {
 
   /** Moments and step count, for a file. */
   tensors(): Map<string, Tensor> {
-    const tensors = new Map<string, Tensor>([["steps", { shape: [1], data: Float32Array.of(this.#steps) }]]);
-    for (const [name, data] of this.#firstMoments) tensors.set(`first.${name}`, { shape: [data.length], data });
-    for (const [name, data] of this.#secondMoments) tensors.set(`second.${name}`, { shape: [data.length], data });
-    return tensors;
+    return momentTensors(this.#steps, this.#firstMoments, this.#secondMoments);
   }
 
   /**
@@ -66,22 +63,50 @@ export class AdamW {
    * @throws ModelError if they are not the state of an optimiser over the same parameters
    */
   restore(tensors: ReadonlyMap<string, Tensor>, file: string): void {
-    const take = (name: string, length: number): Float32Array => {
-      const data = tensors.get(name)?.data;
-      if (data?.length === length) return data;
-      const hint = "It was saved from another model: remove the checkpoint or load the model that it belongs to.";
-      throw new ModelError(`size of ${name} in ${file}`, data?.length, { expected: [length], hint });
-    };
-    const steps = take("steps", 1)[0];
-    const read = [...this.#parameters].map(
-      ([name, { length }]) => [name, take(`first.${name}`, length), take(`second.${name}`, length)] as const,
-    );
+    const lengths = [...this.#parameters].map(([name, { length }]) => [name, length] as const);
+    const { steps, first, second } = momentsIn(tensors, lengths, file);
     this.#steps = steps;
-    for (const [name, first, second] of read) {
-      this.#firstMoments.set(name, first);
-      this.#secondMoments.set(name, second);
-    }
+    for (const [name, data] of first) this.#firstMoments.set(name, data);
+    for (const [name, data] of second) this.#secondMoments.set(name, data);
   }
+}
+
+export function momentTensors(steps: number, first: Arrays, second: Arrays): Map<string, Tensor> {
+  const tensors = new Map<string, Tensor>([["steps", { shape: [1], data: Float32Array.of(steps) }]]);
+  for (const [name, data] of first) tensors.set(`first.${name}`, { shape: [data.length], data });
+  for (const [name, data] of second) tensors.set(`second.${name}`, { shape: [data.length], data });
+  return tensors;
+}
+
+/** What `momentTensors` made. @throws ModelError if it is not of these parameters */
+export function momentsIn(
+  tensors: ReadonlyMap<string, Tensor>,
+  lengths: readonly (readonly [name: string, length: number])[],
+  file: string,
+): { readonly steps: number; readonly first: Arrays; readonly second: Arrays } {
+  const take = (name: string, length: number): Float32Array => {
+    const data = tensors.get(name)?.data;
+    if (data?.length === length) return data;
+    const hint = "It was saved from another model: remove the checkpoint or load the model that it belongs to.";
+    throw new ModelError(`size of ${name} in ${file}`, data?.length, { expected: [length], hint });
+  };
+  const steps = take("steps", 1)[0];
+  const moments = (order: string) => new Map(lengths.map(([name, length]) => [name, take(`${order}.${name}`, length)]));
+  return { steps, first: moments("first"), second: moments("second") };
+}
+
+/** The numbers of a step that follow its options. @param steps t @param norm ‖g‖ before clipping */
+export function scalesOf(
+  { learningRate, beta1, beta2, weightDecay, clipNorm }: Omit<StepOptions, "epsilon">,
+  steps: number,
+  norm: number,
+) {
+  return {
+    clipScale: Math.min(1, clipNorm / (norm + 1e-6)),
+    decay: 1 - learningRate * weightDecay,
+    stepSize: learningRate / (1 - beta1 ** steps),
+    secondScale: 1 / Math.sqrt(1 - beta2 ** steps),
+  };
 }
 
 /** Euclidean norm over all entries of all arrays, accumulated in float64. */
@@ -110,11 +135,8 @@ function climb(
   gradient: Float32Array,
   first: Float32Array,
   second: Float32Array,
-  { learningRate, beta1, beta2, epsilon, weightDecay, steps, clipScale }: StepOptions & { steps: number; clipScale: number },
+  { beta1, beta2, epsilon, clipScale, decay, stepSize, secondScale }: StepOptions & ReturnType<typeof scalesOf>,
 ): void {
-  const decay = 1 - learningRate * weightDecay;
-  const stepSize = learningRate / (1 - beta1 ** steps);
-  const secondScale = 1 / Math.sqrt(1 - beta2 ** steps);
   for (let i = 0; i < parameter.length; i++) {
     const g = gradient[i] * clipScale;
     const m = beta1 * first[i] + (1 - beta1) * g;
@@ -131,8 +153,8 @@ function arrayOf(arrays: Arrays, name: string): Float32Array {
   return array;
 }
 
-function nonFinite(gradients: Arrays): DivergenceError {
-  const [name] = [...gradients].find(([, gradient]) => !gradient.every(Number.isFinite)) ?? ["all parameters"];
+/** @param name of a parameter whose gradient is not finite, where it is one alone */
+export function nonFiniteGradient(name = "all parameters"): DivergenceError {
   const hint = "Lower the learning rate, or look at the rewards and log-probs of this step.";
   return new DivergenceError(`gradient of ${name}`, "not finite", { expected: "finite numbers", hint });
 }

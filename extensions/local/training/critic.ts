@@ -10,6 +10,7 @@ import { valueHead } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "../model/safetensors.ts";
 import { Learner, type LearnerOptions } from "./learner.ts";
+import { ParameterStore } from "./parameter-store.ts";
 
 const parametersFile = "critic.safetensors";
 const optimiserFile = "critic-optimiser.safetensors";
@@ -21,12 +22,11 @@ const optimiserFile = "critic-optimiser.safetensors";
  */
 export class LocalCritic implements EngineCritic {
   readonly learner: Learner;
-  readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #options: LearnerOptions;
 
   private constructor(config: ModelConfig, parameters: Arrays, options: LearnerOptions) {
-    this.learner = new Learner(config, [valueHead], parameters, options);
-    this.#shapes = learningShapes(config, options);
+    const shapes = learningShapes(config, options);
+    this.learner = new Learner(config, [valueHead], ParameterStore.of(parameters, shapes, options), options);
     this.#options = options;
   }
 
@@ -58,7 +58,7 @@ export class LocalCritic implements EngineCritic {
     );
     const critic = new LocalCritic(config, parameters, options);
     const moments = join(folder, optimiserFile);
-    critic.learner.optimiser.restore(await readSafetensors(moments), moments);
+    await critic.learner.optimiser.restore(await readSafetensors(moments), moments);
     return critic;
   }
 
@@ -82,7 +82,7 @@ export class LocalCritic implements EngineCritic {
   async step(options: StepOptions): Promise<StepReport> {
     return this.#options.order.run(async () => {
       const start = performance.now();
-      const gradientNorm = this.learner.step(options);
+      const gradientNorm = await this.learner.step(options);
       await this.learner.rest();
       this.#options.count.seconds += (performance.now() - start) / 1000;
       return { gradientNorm, learningRate: options.learningRate };
@@ -91,10 +91,11 @@ export class LocalCritic implements EngineCritic {
 
   /** Parameters and moments, in full precision. */
   async save(folder: string): Promise<void> {
+    const { parameters, optimiser } = this.learner;
     const tensors = new Map<string, Tensor>();
-    for (const [name, data] of this.learner.parameters) tensors.set(name, { shape: this.#shapes.get(name) ?? [], data });
+    for (const [name, data] of await parameters.host()) tensors.set(name, { shape: parameters.shapes.get(name) ?? [], data });
     await writeSafetensors(join(folder, parametersFile), tensors, { dtype: "float32" });
-    await writeSafetensors(join(folder, optimiserFile), this.learner.optimiser.tensors(), { dtype: "float32" });
+    await writeSafetensors(join(folder, optimiserFile), await optimiser.tensors(), { dtype: "float32" });
   }
 
   async close(): Promise<void> {
@@ -103,5 +104,5 @@ export class LocalCritic implements EngineCritic {
 }
 
 function learningShapes(config: ModelConfig, { frozen }: LearnerOptions): Map<string, readonly number[]> {
-  return new Map([...valueHead.parameterShapes(config)].filter(([name]) => !frozen.has(name)));
+  return new Map([...valueHead.parameterShapes(config)].filter(([name]) => !frozen.shapes.has(name)));
 }

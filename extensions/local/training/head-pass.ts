@@ -1,20 +1,21 @@
-import type { FloatValue, Value } from "../graph/session.ts";
-import type { Arrays } from "../model/arrays.ts";
+import type { Feed, FloatValue } from "../graph/session.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { FlatBatch } from "./blocks.ts";
+import type { GradientSums } from "./gradient-sums.ts";
 import type { LayerParts } from "./layer-parts.ts";
 import type { PackedBatch } from "./packing.ts";
+import type { Placed } from "./parameter-store.ts";
 import { logitTokens } from "./pass-sizes.ts";
 import { addRows, piecesOf, rowsOf } from "./rows.ts";
 import type { ScratchArrays } from "./scratch.ts";
-import { type GradientSums, gradientOf, numbersOf, pick, weightsOf } from "./training-graph.ts";
+import { gradientOf, numbersOf, pick, weightsOf } from "./training-graph.ts";
 
 /** The head reads hidden states [R, D] of the last layer, for the scored tokens of a batch. */
 export interface HeadInputs {
   readonly batch: PackedBatch;
   readonly flat: FlatBatch;
   readonly hidden: Float32Array;
-  readonly parameters: Arrays;
+  readonly parameters: Placed;
   readonly temperature: number;
 }
 
@@ -50,7 +51,7 @@ export class HeadPass {
       const predictors = flat.predictors.subarray(start, end);
       const count = end - start;
       const x = rowsOf(hidden, predictors, this.#arrays.get("scored", count * hiddenSize), hiddenSize);
-      const feeds: Record<string, Value> = {
+      const feeds: Record<string, Feed> = {
         ...this.#parts.parameterFeeds(part, parameters),
         x: { data: x, shape: [count, hiddenSize] },
         targets: { data: batch.targets.subarray(start, end), shape: [count, 1] },

@@ -1,13 +1,15 @@
-import { type FloatValue, Session, type Value } from "../graph/session.ts";
+import { type Feed, type FloatValue, Session } from "../graph/session.ts";
 import type { SessionOptions } from "../machine/device.ts";
-import type { Arrays } from "../model/arrays.ts";
+import type { DeviceTensor } from "../machine/native/tensor.ts";
 import type { Head } from "../model/heads.ts";
 import { configOfLayer, firstAdapted } from "../model/lora.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { dequantise, type RoundedMatrices } from "../model/rounded.ts";
+import type { GradientSums } from "./gradient-sums.ts";
 import { type PartContext, type PartName, partGraph } from "./layer-graphs.ts";
+import type { Placed } from "./parameter-store.ts";
 import type { ScratchArrays } from "./scratch.ts";
-import { type GradientSums, gradientOf, type TrainingGraphOptions } from "./training-graph.ts";
+import { gradientOf, shaped, type TrainingGraphOptions } from "./training-graph.ts";
 
 /** A part of a layer, or the head, that is ready to run in one direction. */
 export interface Part {
@@ -71,12 +73,12 @@ export class LayerParts {
   }
 
   /** Returns the parameters that a part takes. @param layer undefined for the head */
-  parameterFeeds({ inputs }: Part, parameters: Arrays, layer?: number): Record<string, Value> {
-    const feeds: Record<string, Value> = {};
+  parameterFeeds({ inputs }: Part, parameters: Placed, layer?: number): Record<string, Feed> {
+    const feeds: Record<string, Feed> = {};
     for (const name of inputs) {
       const whole = nameIn(layer, name);
-      const data = parameters.get(whole) ?? this.#dequantise(name, whole);
-      if (data !== undefined) feeds[name] = { data, shape: this.#shapes.get(whole) ?? [], constant: !this.trained.has(whole) };
+      const placed = parameters.get(whole) ?? this.#dequantise(name, whole);
+      if (placed !== undefined) feeds[name] = shaped(placed, this.#shapes.get(whole), !this.trained.has(whole));
     }
     return feeds;
   }
@@ -86,16 +88,16 @@ export class LayerParts {
     { session, trained }: Part,
     layer: number | undefined,
     gradients: GradientSums,
-    feeds: Readonly<Record<string, Value>>,
+    feeds: Readonly<Record<string, Feed>>,
     activations: Readonly<Record<string, FloatValue>>,
   ): Promise<void> {
-    const into: Record<string, FloatValue> = { ...activations };
+    const into: Record<string, FloatValue | DeviceTensor> = { ...activations };
     for (const name of trained) {
-      const data = gradients.target(nameIn(layer, name), (length) => this.#arrays.get(gradientOf(name), length));
-      into[gradientOf(name)] = { data, shape: this.#shapes.get(nameIn(layer, name)) ?? [] };
+      const target = gradients.target(nameIn(layer, name), (length) => this.#arrays.get(gradientOf(name), length));
+      into[gradientOf(name)] = shaped(target, this.#shapes.get(nameIn(layer, name)));
     }
     await session.runInto(feeds, into);
-    for (const name of trained) gradients.add(nameIn(layer, name), into[gradientOf(name)].data);
+    await gradients.add(trained.map((name) => nameIn(layer, name)));
   }
 
   async close(): Promise<void> {

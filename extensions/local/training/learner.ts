@@ -11,7 +11,10 @@ import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
 import { parametersOf } from "../model/transformer.ts";
 import { AdamW } from "./adamw.ts";
+import { DeviceAdamW, type Optimiser } from "./device-adamw.ts";
+import { DeviceSums, type Gradients } from "./gradient-sums.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
+import { onHost, type ParameterStore, type Placed } from "./parameter-store.ts";
 import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
 import { type Pass, Passes } from "./passes.ts";
 import { type PassWorkers, sharesOf, worthSharing } from "./shares.ts";
@@ -44,7 +47,7 @@ export interface LearnerOptions extends SessionOptions {
   /** The order of the engine's calls, the critic's included. Callers of a learner queue there. */
   readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
-  readonly frozen: Arrays;
+  readonly frozen: ParameterStore;
   /** Those of them that are in fewer bits. Passes are then made layer by layer. */
   readonly rounded?: RoundedMatrices;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
@@ -61,20 +64,22 @@ export interface PassOptions {
   /** The temperature of log-probs; values have none. */
   readonly temperature?: number;
   /** Parameters used instead of those that learn, such as a reference's. */
-  readonly parameters?: Arrays;
+  readonly parameters?: Placed;
 }
 
 /** Parameters that learn: passes over samples with every shared token once, the gradient that they add up, and AdamW. */
 export class Learner {
-  readonly parameters: Arrays;
-  readonly optimiser: AdamW;
+  readonly parameters: ParameterStore;
+  readonly optimiser: Optimiser;
   readonly #config: ModelConfig;
   /** Those that have all threads. */
   readonly #passes: Passes;
   /** Those made beside the workers', with one thread. */
   readonly #beside: Passes;
   readonly #options: LearnerOptions;
-  #gradients: Arrays | undefined;
+  #gradient: ParameterStore | undefined;
+  /** Where passes add to it. */
+  #sums: Gradients | undefined;
   /** Whether the gradient counts as zeros, whatever its arrays hold: clearing them would be a pass over memory for nothing. */
   #cleared = true;
   #lastBackward: Promise<unknown> = Promise.resolve();
@@ -83,12 +88,12 @@ export class Learner {
    * @param heads the n-th reads n numbers a token, the first of which is the same for all
    * @param parameters that learn, by name; changed in place by `step`
    */
-  constructor(config: ModelConfig, heads: readonly Head[], parameters: Arrays, options: LearnerOptions) {
+  constructor(config: ModelConfig, heads: readonly Head[], parameters: ParameterStore, options: LearnerOptions) {
     this.parameters = parameters;
-    this.optimiser = new AdamW(parameters);
-    const { threads, provider, runtime, frozen, rounded, recompute, passBytes, restBytes } = options;
+    this.optimiser = parameters.provider === undefined ? new AdamW(parameters.arrays) : new DeviceAdamW(parameters);
+    const { threads, provider, runtime, rounded, recompute, passBytes, restBytes } = options;
     const sizes = { recompute, passBytes, restBytes };
-    const passOptions = { threads, provider, runtime, frozen, rounded, ...sizes, trained: parameters };
+    const passOptions = { threads, provider, runtime, rounded, ...sizes, trained: parameters.shapes };
     this.#config = config;
     this.#passes = new Passes(config, heads, passOptions);
     this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
@@ -107,7 +112,7 @@ export class Learner {
    */
   async forwardBackward(
     samples: readonly ActionInContext[],
-    decide: ((numbers: Numbers) => Weights) | Weights,
+    decide: ((numbers: Numbers) => Weights | Promise<Weights>) | Weights,
     further: readonly Weights[],
     options: PassOptions = {},
   ): Promise<Numbers> {
@@ -115,7 +120,7 @@ export class Learner {
     const packed = this.#pack(samples);
     if (typeof decide !== "function") return this.#backward(packed, [decide, ...further], options);
     const numbers = await this.#forward(packed, options);
-    const weights = [decide(numbers), ...further];
+    const weights = [await decide(numbers), ...further];
     for (const each of weights) checkWeights(samples, each);
     const trained = samples.flatMap((_, i) => (weights.some((each) => each[i].some((w) => w !== 0)) ? [i] : []));
     if (trained.length === samples.length) await this.#backward(packed, weights, options);
@@ -128,32 +133,41 @@ export class Learner {
   }
 
   /** One step up the gradient, which is cleared. @returns its norm before clipping @throws EngineError if there is none */
-  step(options: StepOptions): number {
-    if (this.#cleared) for (const gradient of this.requireGradient().values()) gradient.fill(0);
-    const norm = this.optimiser.step(this.requireGradient(), options);
+  async step(options: StepOptions): Promise<number> {
+    const gradient = this.requireGradient();
+    if (this.#cleared) await gradient.write(gradient.zeros().arrays);
+    const { optimiser } = this;
+    const norm = await (optimiser instanceof DeviceAdamW
+      ? optimiser.step(gradient, options)
+      : optimiser.step(gradient.arrays, options));
     this.#cleared = true;
     return norm;
   }
 
-  requireGradient(): Arrays {
-    if (this.#gradients !== undefined) return this.#gradients;
+  requireGradient(): ParameterStore {
+    if (this.#gradient !== undefined) return this.#gradient;
     throw new EngineError("gradient", undefined, {
       expected: "a forwardBackward with weights that are not all 0 before a step",
     });
   }
 
-  forgetGradient(): void {
-    this.#gradients = undefined;
+  async forgetGradient(): Promise<void> {
+    if (this.#sums instanceof DeviceSums) await this.#sums.close();
+    await this.#gradient?.dispose();
+    this.#gradient = undefined;
+    this.#sums = undefined;
     this.#cleared = true;
   }
 
-  /** Copies parameters and moments. @returns puts the copies back */
-  remember(): () => void {
-    const parameters = copyOf(this.parameters);
-    const moments = structuredClone(this.optimiser.tensors());
-    return () => {
-      for (const [name, data] of parameters) this.parameters.get(name)?.set(data);
-      this.optimiser.restore(moments, "a copy");
+  /** Copies parameters and moments. @returns puts the copies back, until the next call */
+  async remember(): Promise<() => Promise<void>> {
+    const { optimiser } = this;
+    if (optimiser instanceof DeviceAdamW) return optimiser.remember();
+    const parameters = copyOf(this.parameters.arrays);
+    const moments = structuredClone(optimiser.tensors());
+    return async () => {
+      await this.parameters.write(parameters);
+      optimiser.restore(moments, "a copy");
     };
   }
 
@@ -165,6 +179,9 @@ export class Learner {
 
   async close(): Promise<void> {
     for (const passes of [this.#passes, this.#beside]) await passes.close();
+    await this.forgetGradient();
+    if (this.optimiser instanceof DeviceAdamW) await this.optimiser.close();
+    await this.parameters.dispose();
   }
 
   /** Cuts samples into micro-batches: smaller ones where workers are worth it, so that each gets as much. */
@@ -173,9 +190,8 @@ export class Learner {
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
     const limit = rowTokens(this.#config, longest);
     const rows = packRows(samples, limit, this.#options.maxLength);
-    const learnedBytes = [...this.parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
     const { passBytes, provider } = this.#options;
-    const most = microBatchTokens(this.#config, limit, learnedBytes, passBytes, passLimits(provider));
+    const most = microBatchTokens(this.#config, limit, this.parameters.bytes, passBytes, passLimits(provider));
     const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
     const { workers } = this.#options;
     const shares = workers !== undefined && rows.length > 1 && worthSharing(this.#config, tokens) ? workers.count + 1 : 1;
@@ -183,19 +199,15 @@ export class Learner {
     return { samples, batches: batchRows(rows, each).map(packBatch), shares };
   }
 
-  async #forward(packed: Packed, { parameters = this.parameters, temperature }: PassOptions): Promise<Numbers> {
+  async #forward(packed: Packed, { parameters, temperature }: PassOptions): Promise<Numbers> {
     const passes = packed.batches.map((batch) => ({ batch, temperature }));
     return this.#counted(packed, () => this.#made(packed, passes, parameters));
   }
 
   /** @param weights of each number that a head reads: as many as there are choose the head */
-  async #backward(
-    packed: Packed,
-    weights: readonly Weights[],
-    { parameters = this.parameters, temperature }: PassOptions,
-  ): Promise<Numbers> {
+  async #backward(packed: Packed, weights: readonly Weights[], { parameters, temperature }: PassOptions): Promise<Numbers> {
     for (const each of weights) checkWeights(packed.samples, each);
-    this.#gradients ??= new Map([...this.parameters].map(([name, { length }]) => [name, new Float32Array(length)]));
+    await this.#openSums();
     const passes = packed.batches.map((batch) => ({
       ...{ batch, temperature },
       weights: weights.map((each) => sumByTarget(batch, each)),
@@ -206,10 +218,17 @@ export class Learner {
     return result;
   }
 
+  async #openSums(): Promise<void> {
+    this.#gradient ??= this.parameters.zeros();
+    const gradient = this.#gradient;
+    this.#sums ??= gradient.provider === undefined ? gradient.arrays : await DeviceSums.open(gradient);
+  }
+
   /** Makes passes here, or shared out; those with weights add to the gradient. @returns each one's numbers, in order */
-  async #made({ shares }: Packed, passes: readonly Pass[], learned: Arrays): Promise<Float32Array[]> {
-    const { workers } = this.#options;
-    const all = this.#withFrozen(learned);
+  async #made({ shares }: Packed, passes: readonly Pass[], parameters?: Placed): Promise<Float32Array[]> {
+    const { workers, frozen } = this.#options;
+    const learned = parameters ?? (await this.parameters.placed());
+    const all = new Map([...(await frozen.placed()), ...learned]);
     const numbers: Float32Array[] = [];
     if (workers === undefined || shares === 1) {
       for (const pass of passes) numbers.push(await this.#add(this.#passes, pass, all));
@@ -218,7 +237,7 @@ export class Learner {
     const [own, ...others] = sharesOf(passes, shares);
     const elsewhere = workers.make(
       others.map((share) => share.map((i) => passes[i])),
-      learned,
+      onHost(learned),
     );
     elsewhere.catch(() => {}); // thrown below
     try {
@@ -235,25 +254,21 @@ export class Learner {
     return numbers;
   }
 
-  async #add(passes: Passes, pass: Pass, all: Arrays): Promise<Float32Array> {
+  async #add(passes: Passes, pass: Pass, all: Placed): Promise<Float32Array> {
     this.#options.order.requireUnbroken();
-    if (pass.weights === undefined || this.#gradients === undefined) return passes.forward(pass, all);
-    const numbers = await passes.backward(pass, all, this.#gradients, this.#cleared);
+    if (pass.weights === undefined || this.#sums === undefined) return passes.forward(pass, all);
+    const numbers = await passes.backward(pass, all, this.#sums, this.#cleared);
     this.#cleared = false;
     return numbers;
   }
 
   #addGradient(gradient: Arrays): void {
-    for (const [name, sum] of this.requireGradient()) {
+    for (const [name, sum] of this.requireGradient().arrays) {
       const addend = parametersOf(gradient)(name);
       if (this.#cleared) sum.set(addend);
       else for (let i = 0; i < sum.length; i++) sum[i] += addend[i];
     }
     this.#cleared = false;
-  }
-
-  #withFrozen(parameters: Arrays): Arrays {
-    return new Map([...this.#options.frozen, ...parameters]);
   }
 
   /** From the numbers of each batch's scored tokens to those of each sample's action tokens. */

@@ -1,7 +1,7 @@
 import { isGpu, type Provider } from "../machine/device.ts";
-import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { evenSize, type PackedBatch } from "./packing.ts";
+import { numbersIn, type Shapes } from "./parameter-store.ts";
 
 /** Bytes of one matrix of logits: as many scored tokens meet the head at a time. A backward pass holds three of them: logits, probabilities, and the gradient. */
 const logitBytes = 64 * 2 ** 20;
@@ -170,11 +170,11 @@ export type BatchSize = Pick<PackedBatch, "rows" | "length" | "queryCount"> & { 
  * About what a session over the whole model holds at its peak, in bytes. Its backward half needs every layer's activations, and gives
  * the gradients of all `trained` parameters at once: inside and as a copy.
  */
-export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: Arrays): number {
+export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: Shapes): number {
   const { rows, length, queryCount, targets } = batch;
   const ofLayers = rows * ((config.layers - 1) * length + queryCount) * activationsOfToken(config, length);
   const ofLogits = 4 * targets.length * config.vocabSize;
-  const gradients = [...trained.values()].reduce((sum, data) => sum + data.length, 0);
+  const gradients = numbersIn(trained);
   return 4 * (ofLayers + ofLogits + 2 * gradients);
 }
 
@@ -190,7 +190,7 @@ export function wholeGraphTokens(config: ModelConfig, length: number, bytes: num
 export function isLayered(
   config: ModelConfig,
   batch: BatchSize,
-  trained: Arrays,
+  trained: Shapes,
   most = passBytes,
   limits: PassLimits = cpuLimits,
 ): boolean {

@@ -1,9 +1,10 @@
-import type { SessionOptions } from "../machine/device.ts";
-import type { Arrays } from "../model/arrays.ts";
+import { isGpu, type SessionOptions } from "../machine/device.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
+import type { Gradients } from "./gradient-sums.ts";
 import type { PackedBatch } from "./packing.ts";
+import type { Placed, Shapes } from "./parameter-store.ts";
 import { isLayered, passLimits, wholeGraphBytes } from "./pass-sizes.ts";
 import { RecomputingGraph } from "./recompute.ts";
 import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
@@ -24,17 +25,15 @@ export interface Pass {
 }
 
 export interface PassesOptions extends SessionOptions {
-  /** The parameters that learn. */
-  readonly trained: Arrays;
-  /** Those that do not learn. */
-  readonly frozen?: Arrays;
+  /** Names and shapes of the parameters that learn. */
+  readonly trained: Shapes;
   /** Those of them that are in fewer bits. Passes are then made layer by layer. */
   readonly rounded?: RoundedMatrices;
   /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
   readonly recompute?: boolean;
   /** The bytes that a pass may hold at once. Default 2 GiB. */
   readonly passBytes?: number;
-  /** Where a whole graph held more than this, it is closed by `rest`. Default 320 MiB. */
+  /** Where a whole graph held more than this, it is closed by `rest`. Default 320 MiB on the processor; on a GPU it stays open. */
   readonly restBytes?: number;
 }
 
@@ -51,26 +50,26 @@ export class Passes {
 
   /** @param heads the n-th reads n numbers a token */
   constructor(config: ModelConfig, heads: readonly Head[], options: PassesOptions) {
-    const { threads, provider, runtime, frozen, rounded } = options;
+    const { threads, provider, runtime, rounded } = options;
     const graphOptions = { threads, provider, runtime, trained: [...options.trained.keys()] };
     this.#config = config;
     this.#graphs = heads.map((head) => ({
-      whole: new TrainingGraph(config, head, { ...graphOptions, constants: provider === "cuda" ? frozen : undefined }),
+      whole: new TrainingGraph(config, head, graphOptions),
       layered: new RecomputingGraph(config, head, { ...graphOptions, rounded }),
     }));
     this.#options = options;
   }
 
   /** @returns the head's first number of each scored token, [M] */
-  async forward({ batch, temperature }: Pass, parameters: Arrays): Promise<Float32Array> {
+  async forward({ batch, temperature }: Pass, parameters: Placed): Promise<Float32Array> {
     return (await this.#graph(batch, 1)).forward(batch, parameters, temperature);
   }
 
   /** Adds to the gradients, as `TrainableModel.backward`. @returns as `forward` */
   async backward(
     { batch, weights = [], temperature }: Pass,
-    parameters: Arrays,
-    gradients: Arrays,
+    parameters: Placed,
+    gradients: Gradients,
     empty: boolean,
   ): Promise<Float32Array> {
     const graph = await this.#graph(batch, weights.length);
@@ -99,7 +98,8 @@ export class Passes {
   /** Gives back the memory of passes layer by layer, and of large whole graphs. The next pass opens sessions again, which costs little beside it. */
   async rest(): Promise<void> {
     for (const { layered } of this.#graphs) await layered.close();
-    if (this.#hasLayered || this.#wholeBytes > (this.#options.restBytes ?? restBytes)) await this.#closeWhole();
+    const { provider = "cpu", restBytes: most = isGpu(provider) ? Number.POSITIVE_INFINITY : restBytes } = this.#options;
+    if (this.#hasLayered || this.#wholeBytes > most) await this.#closeWhole();
     this.#hasLayered = false;
   }
 

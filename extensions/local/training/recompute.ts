@@ -1,5 +1,5 @@
-import type { FloatValue, Value } from "../graph/session.ts";
-import type { Arrays } from "../model/arrays.ts";
+import type { Feed, FloatValue } from "../graph/session.ts";
+import type { Provider } from "../machine/device.ts";
 import type { Head } from "../model/heads.ts";
 import { firstAdapted } from "../model/lora.ts";
 import type { ModelConfig } from "../model/model-config.ts";
@@ -8,14 +8,16 @@ import { type Projection, parametersOf, typeOf } from "../model/transformer.ts";
 import { AttentionPass, type QueriesKeysValues } from "./attention-pass.ts";
 import { type FlatBatch, flatten } from "./blocks.ts";
 import { type Convolution, convolve, convolveBackward } from "./conv-pass.ts";
+import { type GradientSums, type Gradients, sumsOf } from "./gradient-sums.ts";
 import { HeadPass } from "./head-pass.ts";
 import { upstreamOf } from "./layer-graphs.ts";
 import { LayerParts, type LayerPartsOptions, nameIn, type Part } from "./layer-parts.ts";
 import type { PackedBatch } from "./packing.ts";
+import { arrayOf, type Placed, placedRows } from "./parameter-store.ts";
 import { blockQueries, pieceTokens } from "./pass-sizes.ts";
 import { addRows, type Piece, piecesOf, rowsOf, scale } from "./rows.ts";
 import { ScratchArrays } from "./scratch.ts";
-import { GradientSums, gradientOf, pick, type TrainableModel } from "./training-graph.ts";
+import { gradientOf, pick, type TrainableModel } from "./training-graph.ts";
 
 const embedding = "model.embed_tokens.weight";
 
@@ -37,6 +39,7 @@ export interface RecomputingOptions extends LayerPartsOptions {
 export class RecomputingGraph implements TrainableModel {
   readonly #config: ModelConfig;
   readonly #options: Pick<RecomputingOptions, "pieceTokens" | "blockQueries">;
+  readonly #provider: Provider;
   readonly #arrays = new ScratchArrays();
   readonly #parts: LayerParts;
   readonly #attention: AttentionPass;
@@ -46,12 +49,13 @@ export class RecomputingGraph implements TrainableModel {
   constructor(config: ModelConfig, head: Head, { pieceTokens, blockQueries, ...options }: RecomputingOptions) {
     this.#config = config;
     this.#options = { pieceTokens, blockQueries };
+    this.#provider = options.provider ?? "cpu";
     this.#parts = new LayerParts(config, head, this.#arrays, options);
     this.#attention = new AttentionPass(config, this.#arrays, (backward) => this.#parts.get({ part: "attention" }, backward));
     this.#headPass = new HeadPass(config, this.#parts, this.#arrays, pieceTokens);
   }
 
-  forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
+  forward(batch: PackedBatch, parameters: Placed, temperature = 1): Promise<Float32Array> {
     return this.#inTurn(async () => {
       const flat = this.#flatten(batch);
       const hidden = await this.#throughLayers(flat, parameters, (layer) => layer % 2);
@@ -62,12 +66,12 @@ export class RecomputingGraph implements TrainableModel {
   backward(
     batch: PackedBatch,
     weights: readonly Float32Array[],
-    parameters: Arrays,
-    gradients: Arrays,
+    parameters: Placed,
+    gradients: Gradients,
     temperature = 1,
     empty = false,
   ): Promise<Float32Array> {
-    const sums = new GradientSums(gradients, empty);
+    const sums = sumsOf(gradients, empty);
     return this.#inTurn(() => this.#backward(batch, weights, parameters, sums, temperature));
   }
 
@@ -91,7 +95,7 @@ export class RecomputingGraph implements TrainableModel {
   async #backward(
     batch: PackedBatch,
     weights: readonly Float32Array[],
-    parameters: Arrays,
+    parameters: Placed,
     gradients: GradientSums,
     temperature: number,
   ): Promise<Float32Array> {
@@ -106,7 +110,8 @@ export class RecomputingGraph implements TrainableModel {
       adjoint = await this.#layerBackward(flat, parameters, gradients, layer, adjoint);
     if (this.#parts.trained.has(embedding)) {
       scale(adjoint, embeddingScale);
-      addRows(gradients.filled(embedding), flat.tokens, adjoint, hiddenSize);
+      const rows = adjoint;
+      await gradients.change(embedding, (sum) => addRows(sum, flat.tokens, rows, hiddenSize));
     }
     return numbers;
   }
@@ -115,17 +120,17 @@ export class RecomputingGraph implements TrainableModel {
    * Keeps the inputs of all layers, and what attention made of them, in arrays by the layer's `slot`.
    * @returns what the last layer makes of the tokens that are read, [R, D]
    */
-  async #throughLayers(flat: FlatBatch, parameters: Arrays, slot: (layer: number) => number): Promise<Float32Array> {
+  async #throughLayers(flat: FlatBatch, parameters: Placed, slot: (layer: number) => number): Promise<Float32Array> {
     const { layers, hiddenSize, embeddingScale = 1 } = this.#config;
     const input = this.#arrays.kept(`hidden/${slot(0)}`, flat.tokens.length * hiddenSize);
-    rowsOf(parametersOf(parameters)(embedding), flat.tokens, input, hiddenSize);
+    await placedRows(parametersOf(parameters)(embedding), this.#provider, flat.tokens, input, hiddenSize);
     scale(input, embeddingScale);
     let x = input;
     for (let layer = 0; layer < layers; layer++) {
       const { queries, blocks } = this.#queriesOf(flat, layer);
       const { q, k, v } = await this.#project(flat, parameters, layer, x);
       const o = this.#attended(slot(layer), layer, queries.length);
-      const convolution = this.#convolution(flat, queries, parameters, layer);
+      const convolution = await this.#convolution(flat, queries, parameters, layer);
       if (convolution === undefined) await this.#attention.forward(blocks, { q, k, v }, o);
       else convolve(convolution, q, k, o);
       const read = this.#readRows(flat, layer, x);
@@ -145,7 +150,7 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   /** @returns queries [·, H, size] of the tokens that are read, and keys and values [N, Hk, size] */
-  async #project(flat: FlatBatch, parameters: Arrays, layer: number, x: Float32Array): Promise<QueriesKeysValues> {
+  async #project(flat: FlatBatch, parameters: Placed, layer: number, x: Float32Array): Promise<QueriesKeysValues> {
     const made: { -readonly [Name in keyof QueriesKeysValues]?: Float32Array } = {};
     for (const { names, ...of } of this.#projections(flat, layer, x)) {
       const { input, positions } = of;
@@ -164,7 +169,7 @@ export class RecomputingGraph implements TrainableModel {
   /** @param adjoint of what the layer makes @returns that of its input */
   async #layerBackward(
     flat: FlatBatch,
-    parameters: Arrays,
+    parameters: Placed,
     gradients: GradientSums,
     layer: number,
     adjoint: Float32Array,
@@ -199,12 +204,14 @@ export class RecomputingGraph implements TrainableModel {
       k: this.#arrays.get("adjoint/k", k.length),
       v: this.#arrays.get("adjoint/v", v.length),
     };
-    const convolution = this.#convolution(flat, queries, parameters, layer);
+    const convolution = await this.#convolution(flat, queries, parameters, layer);
     if (convolution === undefined) await this.#attention.backward(blocks, { q, k, v }, o, ofO, adjoints);
     else {
       const name = nameIn(layer, convolutionWeight);
-      const ofWeight = this.#parts.trained.has(name) ? gradients.filled(name) : undefined;
-      convolveBackward(convolution, q, k, { o: ofO, c: adjoints.q, u: adjoints.k, weight: ofWeight });
+      const back = (weight?: Float32Array) =>
+        convolveBackward(convolution, q, k, { o: ofO, c: adjoints.q, u: adjoints.k, weight });
+      if (this.#parts.trained.has(name)) await gradients.change(name, back);
+      else back();
     }
 
     for (const { names, ...of } of this.#projections(flat, layer, x)) {
@@ -265,12 +272,12 @@ export class RecomputingGraph implements TrainableModel {
 
   #projectionFeeds(
     part: Part,
-    parameters: Arrays,
+    parameters: Placed,
     layer: number,
-    { input, positions, rotations }: { input: Float32Array; positions: BigInt64Array; rotations: Record<string, Value> },
+    { input, positions, rotations }: { input: Float32Array; positions: BigInt64Array; rotations: Record<string, Feed> },
     start: number,
     end: number,
-  ): Record<string, Value> {
+  ): Record<string, Feed> {
     const feeds = {
       ...this.#parts.parameterFeeds(part, parameters, layer),
       x: this.#rows(input, start, end, [this.#config.hiddenSize]),
@@ -307,9 +314,14 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   /** @returns undefined for a layer of attention */
-  #convolution({ parents }: FlatBatch, queries: Int32Array, parameters: Arrays, layer: number): Convolution | undefined {
+  async #convolution(
+    { parents }: FlatBatch,
+    queries: Int32Array,
+    parameters: Placed,
+    layer: number,
+  ): Promise<Convolution | undefined> {
     if (typeOf(this.#config, layer) !== "conv") return undefined;
-    const weight = parametersOf(parameters)(nameIn(layer, convolutionWeight));
+    const weight = await arrayOf(parametersOf(parameters)(nameIn(layer, convolutionWeight)), this.#provider);
     return { parents, queries, weight, kernel: this.#config.convKernel ?? 1 };
   }
 }

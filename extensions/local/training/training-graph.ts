@@ -1,15 +1,17 @@
 import { differentiate } from "../graph/gradients.ts";
 import { Graph } from "../graph/graph.ts";
-import { type FloatValue, Session, type Value } from "../graph/session.ts";
+import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { SessionOptions } from "../machine/device.ts";
-import type { Arrays } from "../model/arrays.ts";
+import { DeviceTensor } from "../machine/native/tensor.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf } from "../model/transformer.ts";
+import { type Gradients, sumsOf } from "./gradient-sums.ts";
 import { batchMasks, exceeds } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
+import type { Placed } from "./parameter-store.ts";
 
 export const gradientOf = (name: string) => `gradient/${name}`;
 export const numbersOf = (output: number) => `numbers/${output}`;
@@ -18,8 +20,6 @@ export const weightsOf = (output: number) => `weights/${output}`;
 export interface TrainingGraphOptions extends SessionOptions {
   /** Names of the parameters that get gradients; all if left out. */
   readonly trained?: readonly string[];
-  /** Parameters that are part of the session, so that they cross to its device once; none if left out. The binding cannot keep inputs on CUDA. */
-  readonly constants?: Arrays;
 }
 
 /** A model whose head's numbers, and gradients of their weighted sum, can be computed. */
@@ -28,7 +28,7 @@ export interface TrainableModel {
    * @param temperature of log-probs; values have none
    * @returns the head's first number of each of the M scored tokens: log π, or V
    */
-  forward(batch: PackedBatch, parameters: Arrays, temperature?: number): Promise<Float32Array>;
+  forward(batch: PackedBatch, parameters: Placed, temperature?: number): Promise<Float32Array>;
   /**
    * Adds ∂(Σ_o Σ_m w_om·number_om)/∂θ to `gradients`, for every parameter that is trained.
    * @param weights [M] for each number o that the head reads
@@ -38,8 +38,8 @@ export interface TrainableModel {
   backward(
     batch: PackedBatch,
     weights: readonly Float32Array[],
-    parameters: Arrays,
-    gradients: Arrays,
+    parameters: Placed,
+    gradients: Gradients,
     temperature?: number,
     empty?: boolean,
   ): Promise<Float32Array>;
@@ -56,21 +56,19 @@ export class TrainingGraph implements TrainableModel {
   readonly #sessionOptions: SessionOptions;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: readonly string[];
-  readonly #constants: Arrays;
   readonly #addends = new Map<string, Float32Array>();
   #forward: Promise<Half> | undefined;
   #backward: Promise<Half> | undefined;
 
-  constructor(config: ModelConfig, head: Head, { trained, constants, ...sessionOptions }: TrainingGraphOptions) {
+  constructor(config: ModelConfig, head: Head, { trained, ...sessionOptions }: TrainingGraphOptions) {
     this.#config = config;
     this.#head = head;
     this.#sessionOptions = sessionOptions;
     this.#shapes = head.parameterShapes(config);
     this.#trained = trained ?? [...this.#shapes.keys()];
-    this.#constants = constants ?? new Map();
   }
 
-  async forward(batch: PackedBatch, parameters: Arrays, temperature = 1): Promise<Float32Array> {
+  async forward(batch: PackedBatch, parameters: Placed, temperature = 1): Promise<Float32Array> {
     const { session, inputs } = await (this.#forward ??= this.#open({ backward: false }));
     const numbers = numbersOf(0);
     return (await session.run(pick(this.#feeds(batch, parameters, temperature), inputs), [numbers]))[numbers];
@@ -79,8 +77,8 @@ export class TrainingGraph implements TrainableModel {
   async backward(
     batch: PackedBatch,
     weights: readonly Float32Array[],
-    parameters: Arrays,
-    gradients: Arrays,
+    parameters: Placed,
+    gradients: Gradients,
     temperature = 1,
     empty = false,
   ): Promise<Float32Array> {
@@ -90,14 +88,14 @@ export class TrainingGraph implements TrainableModel {
       feeds[weightsOf(output)] = { data, shape: [data.length, 1] };
     });
     const numbers = new Float32Array(batch.targets.length);
-    const sums = new GradientSums(gradients, empty);
-    const into: Record<string, FloatValue> = { [numbersOf(0)]: { data: numbers, shape: [numbers.length, 1] } };
+    const sums = sumsOf(gradients, empty);
+    const into: Record<string, FloatValue | DeviceTensor> = { [numbersOf(0)]: { data: numbers, shape: [numbers.length, 1] } };
     for (const name of this.#trained) {
-      const data = sums.target(name, (length) => this.#addend(name, length));
-      into[gradientOf(name)] = { data, shape: this.#shapes.get(name) ?? [] };
+      const target = sums.target(name, (length) => this.#addend(name, length));
+      into[gradientOf(name)] = shaped(target, this.#shapes.get(name));
     }
     await session.runInto(pick(feeds, inputs), into);
-    for (const name of this.#trained) sums.add(name, into[gradientOf(name)].data);
+    await sums.add(this.#trained);
     return numbers;
   }
 
@@ -116,18 +114,18 @@ export class TrainingGraph implements TrainableModel {
   }
 
   async #open(half: { readonly backward: boolean }): Promise<Half> {
-    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : [], this.#constants);
+    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : []);
     const session = await Session.open(graph, { ...this.#sessionOptions, planMemory: false });
     return { session, inputs: graph.inputs.map(({ name }) => name) };
   }
 
   /** All that a head may ask for. */
-  #feeds(batch: PackedBatch, parameters: Arrays, temperature: number): Record<string, Value> {
+  #feeds(batch: PackedBatch, parameters: Placed, temperature: number): Record<string, Feed> {
     const { rows, length, queryCount } = batch;
     const { mask, queryMask } = batchMasks(batch);
     const { window } = this.#config;
     const windowed = window === undefined || !exceeds(batch, window) ? { mask, queryMask } : batchMasks(batch, window);
-    const feeds: Record<string, Value> = {
+    const feeds: Record<string, Feed> = {
       tokens: { data: batch.tokens, shape: [rows, length] },
       positions: { data: batch.positions, shape: [rows, length] },
       mask: { data: mask, shape: [rows, 1, length, length] },
@@ -143,8 +141,7 @@ export class TrainingGraph implements TrainableModel {
       ...(this.#config.convKernel !== undefined && lookBackFeeds(batch, this.#config.convKernel)),
     };
     const trained = new Set(this.#trained);
-    for (const [name, data] of parameters)
-      feeds[name] = { data, shape: this.#shapes.get(name) ?? [], constant: !trained.has(name) };
+    for (const [name, placed] of parameters) feeds[name] = shaped(placed, this.#shapes.get(name), !trained.has(name));
     return feeds;
   }
 }
@@ -158,9 +155,8 @@ interface Half {
 /**
  * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row of which P are read, M scored tokens.
  * @param trained names of the parameters that get gradients; of none, there is no backward half
- * @param constants parameters that are no inputs
  */
-function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[], constants: Arrays): Graph {
+function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
@@ -168,10 +164,7 @@ function trainingGraph(config: ModelConfig, head: Head, trained: readonly string
   const masks = maskInputs(g, config);
   const predictors = g.input("predictors", ["M"], "int32");
   const parameters = new Map<string, Tensor>();
-  for (const [name, shape] of head.parameterShapes(config)) {
-    const constant = constants.get(name);
-    parameters.set(name, constant === undefined ? g.input(name, shape) : g.constant(constant, shape, name));
-  }
+  for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));
   const weight = parametersOf(parameters);
 
   const scale = attentionScale(config);
@@ -233,42 +226,15 @@ function maskInputs(g: Graph, config: ModelConfig): (layer: number) => Tensor {
   };
 }
 
-export function pick(feeds: Readonly<Record<string, Value>>, names: readonly string[]): Record<string, Value> {
-  return Object.fromEntries(names.map((name) => [name, feeds[name]]));
+/** As a run takes it, or writes to it. @param constant whether an array keeps its numbers */
+export function shaped(
+  placed: Float32Array | DeviceTensor,
+  shape: readonly number[] = [],
+  constant = false,
+): FloatValue | DeviceTensor {
+  return placed instanceof DeviceTensor ? placed : { data: placed, shape, constant };
 }
 
-/** The gradients that a pass adds to. Where they are empty, what comes first is written to where it belongs, without a copy. */
-export class GradientSums {
-  readonly #sums: Arrays;
-  readonly #empty: Set<string>;
-
-  constructor(sums: Arrays, empty: boolean) {
-    this.#sums = sums;
-    this.#empty = new Set(empty ? sums.keys() : []);
-  }
-
-  /** Where a run is to write: the sum itself, or the array that is added to it afterwards. */
-  target(name: string, addend: (length: number) => Float32Array): Float32Array {
-    const sum = this.#sum(name);
-    return this.#empty.has(name) ? sum : addend(sum.length);
-  }
-
-  /** Counts in what a run has written to its target. */
-  add(name: string, written: Float32Array): void {
-    const sum = this.#sum(name);
-    if (sum.length !== written.length) throw new RangeError("a gradient's size differs from its parameter's");
-    this.#empty.delete(name);
-    if (sum !== written) for (let i = 0; i < sum.length; i++) sum[i] += written[i];
-  }
-
-  /** A sum that may be added to in place. */
-  filled(name: string): Float32Array {
-    const sum = this.#sum(name);
-    if (this.#empty.delete(name)) sum.fill(0);
-    return sum;
-  }
-
-  #sum(name: string): Float32Array {
-    return parametersOf(this.#sums)(name);
-  }
+export function pick(feeds: Readonly<Record<string, Feed>>, names: readonly string[]): Record<string, Feed> {
+  return Object.fromEntries(names.map((name) => [name, feeds[name]]));
 }

@@ -10,7 +10,8 @@ const { config, learned, frozen, recompute, passBytes } = workerData.settings as
 const parameters = arraysIn(new ArrayBuffer(bytesOf(learned)), learned);
 const base = [...arraysIn(frozen.memory, frozen.layout)].map(([name, shared]) => [name, Float32Array.from(shared)] as const);
 const all = new Map([...base, ...parameters]);
-const passes = new Passes(config, [logprobHead, entropyHead], { threads: 1, trained: parameters, recompute, passBytes });
+const trained = new Map([...parameters].map(([name, { length }]) => [name, [length]]));
+const passes = new Passes(config, [logprobHead, entropyHead], { threads: 1, trained, recompute, passBytes });
 
 let before: Promise<void> = Promise.resolve();
 parentPort?.on("message", ({ id, task }: Question) => {
