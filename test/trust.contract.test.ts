@@ -73,7 +73,7 @@ const plays = [
     "evaluation.split",
     "evaluation.during.split",
   ],
-  ...["rewards.*.name", "rewards.*.pattern", "rewards.*.tags.*", "rewards.*.model", "rewards.*.rubric"],
+  ...["rewards.*.name", "rewards.*.pattern", "rewards.*.tags.*", "rewards.*.model", "rewards.*.rubric", "rewards.*.reference"],
   ...["engine.lora.targets.*", "engine.model"],
   ...["evaluation.player.model", "evaluation.player.request.*", "evaluation.player.prices.currency"],
   ...[
