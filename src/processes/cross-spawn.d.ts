@@ -4,7 +4,7 @@ declare module "cross-spawn" {
 
   function spawn(command: string, args: readonly string[], options: SpawnOptions): ChildProcess;
   namespace spawn {
-    /** What would be started. `file` is the program that was found, where this is Windows. */
+    /** Returns what would be started: `file` is the program that was found, where this is Windows. */
     function _parse(command: string, args: readonly string[], options: SpawnOptions): { readonly file?: string | null };
   }
   export default spawn;

@@ -1,6 +1,6 @@
 /**
- * Aborted by Ctrl-C, SIGTERM, or SIGHUP (a terminal that was closed): the first asks for a clean end, the second ends the process at once. Two
- * seconds after the first the process is ended, whatever has not answered by then.
+ * Aborted by Ctrl-C, SIGTERM, or SIGHUP (a terminal that was closed): the first asks for a clean end, the second ends the process at once. A
+ * second and a half after the first the process is ended, whatever has not answered by then: on a busy machine that takes another second.
  */
 export interface Interrupt {
   readonly signal: AbortSignal;
@@ -18,7 +18,7 @@ export interface InterruptOptions {
 }
 
 /** The time that a clean end may take, in milliseconds. */
-const patienceMs = 2_000;
+const patienceMs = 1_500;
 /** The interval of checks whether work is still being saved. */
 const savingMs = 100;
 
