@@ -1,5 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { LocalEngine } from "../extensions/local/engine.ts";
@@ -169,12 +171,16 @@ export function goldenSuite(session: SessionOptions, { thorough }: { readonly th
         expect(gradientNorm / gradL2).toBeCloseTo(1, 4);
       }
       const after = await engine.logprobs(samples, { temperature: 1 });
+      const saved = await mkdtemp(join(tmpdir(), "retrograde-golden-"));
+      await engine.saveModel(saved);
       await engine.dispose();
+      const { parameters } = await loadModel(saved);
+      await rm(saved, { recursive: true });
       // Steps differ where a gradient is nearly 0: AdamW divides by its size. Log-probs moved by several nats.
       expect(distance(after, ofActions(expected.tokenLogprobsAfter, inputs))).toBeLessThan(2e-3);
       expect(-dot(weights, after) - expected.lossAfter).toBeCloseTo(0, 2);
       for (const [key, { sum, l2 }] of Object.entries(expected.parameters)) {
-        const values = Float64Array.from(read(model.parameters, key).data);
+        const values = Float64Array.from(read(parameters, key).data);
         // A key bias adds nearly the same to all scores of a query, which changes nothing: its gradient is mostly rounding noise,
         // and with ε = 1e-8 AdamW makes full steps of that.
         const isNoise = key.endsWith("k_proj.bias") && expected.hyperparameters.epsilon < 1e-6;

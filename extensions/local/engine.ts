@@ -17,6 +17,8 @@ import type {
 import { requireCapability, requireStepOptions } from "../../src/engines/engine.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { adaptedConfig, arraysOf, type HeldModel, holdModel } from "./held.ts";
+import { isGpu } from "./machine/device.ts";
+import { gpuPassBytes } from "./machine/gpu-memory.ts";
 import { readAdapter } from "./model/adapter-folder.ts";
 import { copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
@@ -81,9 +83,11 @@ export class LocalEngine implements Engine {
   constructor(model: Model, options: LocalEngineOptions, adapter?: Map<string, Float32Array>, roundedLayers?: RoundedMatrices) {
     requireConsistent(options);
     const { threads = availableParallelism(), workers = 1, provider = "cpu", runtime, slots = 128, maxLength } = options;
-    const { decode, recompute, passBytes, restBytes, sampling = {} } = options;
+    const { decode, precision, recompute, restBytes, sampling = {} } = options;
     const held = holdModel(model, options, adapter, roundedLayers);
     const { config, learned, frozen, sampled } = held;
+    // For good a GPU holds each parameter, and of those that learn a gradient, what is added to it, and two moments.
+    const passBytes = options.passBytes ?? (isGpu(provider) ? gpuPassBytes(frozen.bytes + 5 * learned.bytes) : undefined);
     const weights = samplerWeights(options);
     this.#held = held;
     this.info = {
@@ -93,7 +97,7 @@ export class LocalEngine implements Engine {
       maxLength: Math.min(maxLength ?? Number.POSITIVE_INFINITY, config.maxPositionEmbeddings),
       // Sessions on WebGPU share one device, which takes one run at a time.
       capabilities: localCapabilities(provider),
-      ...(weights === "int8" && { logprobTolerance: roundedLogprobTolerance }),
+      ...((weights === "int8" || precision === "bfloat16") && { logprobTolerance: roundedLogprobTolerance }),
     };
     if (workers > 1)
       this.#workers = new Workers(workers - 1, {
@@ -102,7 +106,7 @@ export class LocalEngine implements Engine {
         frozen: frozen.arrays,
       });
     this.#learnerOptions = {
-      ...{ threads, provider, runtime, maxLength: this.info.maxLength },
+      ...{ threads, provider, runtime, precision, maxLength: this.info.maxLength },
       ...{ count: this.#count, order: this.#order, frozen, rounded: held.precision === "float32" ? undefined : sampled },
       ...{ recompute, passBytes, restBytes },
     };
@@ -110,7 +114,7 @@ export class LocalEngine implements Engine {
     this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
     const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
     this.#samplerOptions = {
-      ...{ threads, provider, runtime, slots, maxLength: this.info.maxLength },
+      ...{ threads, provider, runtime, precision, slots, maxLength: this.info.maxLength },
       ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },
     };
     this.#sampler = new LocalSampler(config, arrays, 0, this.#samplerOptions);

@@ -4,7 +4,6 @@ import type { EnginePurpose, EngineUse, ModelParts, OpenedEngine } from "../../s
 import { chooseProvider } from "./device-choice.ts";
 import { createLocalEngine } from "./engine.ts";
 import { isGpu } from "./machine/device.ts";
-import { passBytesOn } from "./machine/gpu-memory.ts";
 import { availableMemory } from "./machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "./memory.ts";
 import { planMemory, planText } from "./memory-plan.ts";
@@ -54,7 +53,7 @@ export async function openLocal(
   { folder, tokenizer }: ModelParts,
   { use, seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
-  const { device, threads, workers, lora, sampling, maxLength } = settings;
+  const { device, precision, threads, workers, lora, sampling, maxLength } = settings;
   const { provider, description } = await chooseProvider(device, threads);
   const model = await readModelConfig(join(folder, "config.json"));
   const planned = use && planNow(model, settings, use);
@@ -64,9 +63,9 @@ export async function openLocal(
   const adapter = lora && { ...lora, seed };
   return {
     engine: await createLocalEngine({
-      ...{ model: folder, threads, provider, lora: adapter, decode },
+      ...{ model: folder, threads, provider, precision, lora: adapter, decode },
       ...{ workers: plan?.workers ?? workers, restBytes: plan?.restBytes, maxLength },
-      passBytes: passBytesOn(provider, plan?.passBytes),
+      passBytes: isGpu(provider) ? undefined : plan?.passBytes,
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(settings),

@@ -1,7 +1,7 @@
 import { EngineError } from "../../src/core/errors.ts";
 import { requireAll } from "../../src/core/settings.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
-import type { Provider } from "./machine/device.ts";
+import type { Precision, Provider } from "./machine/device.ts";
 import type { Runtime } from "./machine/runtime.ts";
 import type { LoraSettings } from "./model/lora.ts";
 import type { BasePrecision, RoundedPrecision } from "./model/rounded.ts";
@@ -20,6 +20,8 @@ export interface LocalEngineOptions {
   readonly workers?: number;
   /** The provider that computes; the CPU if left out. `chooseProvider` finds one that works. */
   readonly provider?: Provider;
+  /** What products of samples and passes are computed in, on CUDA. Default "float32". */
+  readonly precision?: Precision;
   /** The library that runs ONNX models; ONNX Runtime's binding for Node if left out. */
   readonly runtime?: Runtime;
   /** Actions sampled side by side; 128 if left out. */

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { acts } from "../../src/core/acts.ts";
 import type { Check } from "../../src/core/settings.ts";
+import { precisions } from "./machine/device.ts";
 
-const precision = z.enum(["float32", "int8"]);
+const samplerPrecision = z.enum(["float32", "int8"]);
 
 /** LoRA (arXiv:2106.09685). Defaults: rank 32, Tinker's training clients; alpha 32 and all linear modules, "LoRA Without Regret" (2025). */
 const lora = z.strictObject({
@@ -33,6 +34,10 @@ export const localSettings = z.strictObject({
     .enum(["cpu", "webgpu", "cuda", "auto"])
     .default("cpu")
     .describe("`cpu`, `webgpu` (any GPU, without CUDA), `cuda`, or `auto`, the fastest of the three ([gpu.md](gpu.md))"),
+  precision: z
+    .enum(precisions)
+    .optional()
+    .describe("products on CUDA: `float32`, `tf32` or `bfloat16` ([gpu.md](gpu.md#cuda)). Default `float32`"),
   threads: z.int().min(1).max(1024).default(2).describe("CPU threads"),
   workers: z
     .int()
@@ -52,7 +57,7 @@ export const localSettings = z.strictObject({
   lora: lora.optional(),
   sampling: z
     .strictObject({
-      weights: precision
+      weights: samplerPrecision
         .default("float32")
         .describe(
           "the sampler's precision: `float32`, or `int8` ([engine.md](engine.md#sampling-in-8-bits)); `int8` where the base is rounded",
@@ -70,7 +75,7 @@ export function isRounded(base: unknown): base is "int8" | "int4" {
 }
 
 /** Settings of the local engine that may exclude each other, of a configuration or of the engine's own options. */
-export interface LocalChoice extends Pick<LocalSettings, "device" | "workers"> {
+export interface LocalChoice extends Pick<LocalSettings, "device" | "precision" | "workers"> {
   readonly lora?: { readonly base?: string };
   readonly sampling?: { readonly weights?: string };
   /** Whether models run in another library than ONNX Runtime's binding for Node. */
@@ -84,6 +89,12 @@ export const localChecks: readonly Check<LocalChoice>[] = [
     setting: "sampling.weights",
     expected: '"int8" where lora.base is "int8" or "int4"',
     hint: 'The frozen layers are held in no other form: set lora.base to "float32" to sample with float32.',
+  },
+  {
+    holds: ({ precision = "float32", device }) => precision === "float32" || device === "cuda" || device === "auto",
+    setting: "precision",
+    expected: '"float32", as device is not "cuda"',
+    hint: "ONNX Runtime multiplies in fewer bits on CUDA alone.",
   },
   {
     holds: ({ workers = 1, device, lora, otherRuntime = false }) =>

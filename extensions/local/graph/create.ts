@@ -1,5 +1,5 @@
 import type { InferenceSession } from "onnxruntime-common";
-import { type Provider, providerOptions } from "../machine/device.ts";
+import { type Precision, type Provider, providerOptions } from "../machine/device.ts";
 import type { Runtime, RuntimeSession } from "../machine/runtime.ts";
 
 export interface CreateOptions
@@ -7,6 +7,7 @@ export interface CreateOptions
   readonly threads: number;
   /** Whether runs of one binding are recorded on the device and replayed. Default false. */
   readonly captured?: boolean;
+  readonly precision?: Precision;
 }
 
 /** A session of a model in protobuf. */
@@ -14,13 +15,13 @@ export function create<S extends RuntimeSession>(
   runtime: Pick<Runtime<S>, "InferenceSession">,
   model: Uint8Array,
   provider: Provider,
-  { threads, captured = false, ...options }: CreateOptions,
+  { threads, captured = false, precision, ...options }: CreateOptions,
 ): Promise<S> {
   return runtime.InferenceSession.create(model, {
     ...options,
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     logSeverityLevel: 4,
-    ...providerOptions(provider, captured),
+    ...providerOptions(provider, captured, precision),
   });
 }

@@ -1,10 +1,11 @@
 import protobuf from "protobufjs/minimal.js";
 import { EngineError } from "../../../src/core/errors.ts";
-import { hasKernel, type Provider } from "../machine/device.ts";
+import { hasKernel, type Precision, type Provider } from "../machine/device.ts";
 import { fuse } from "./fusions.ts";
 import type { Constant, Graph, Node } from "./graph.ts";
 import type { Lowering, OnnxAttribute, OnnxNode } from "./operator.ts";
 import { ops } from "./ops.ts";
+import { roundProducts } from "./precision.ts";
 import type { DType, Tensor } from "./tensor.ts";
 
 /** Field numbers and enum values below are those of onnx.proto (IR version 9, opset 18). */
@@ -12,9 +13,15 @@ const elementTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7 } as co
 const attributeTypes = { float: 1, int: 2, string: 3, ints: 7 } as const;
 
 /** The graph as an ONNX model for a provider, in protobuf. Nodes whose values nothing uses are left out. */
-export function serialise(graph: Graph, provider: Provider = "cpu", fewNodes = false): Uint8Array {
+export function serialise(
+  graph: Graph,
+  provider: Provider = "cpu",
+  fewNodes = false,
+  precision: Precision = "float32",
+): Uint8Array {
   const lowered = lower(graph, provider);
-  const nodes = fewNodes && provider === "cpu" ? fused(graph, lowered) : lowered.nodes;
+  const plain = fewNodes && provider === "cpu" ? fused(graph, lowered) : lowered.nodes;
+  const nodes = precision === "bfloat16" ? roundProducts(plain) : plain;
   return writeModel(graph, { nodes, constants: lowered.constants }, graph.outputs, provider);
 }
 

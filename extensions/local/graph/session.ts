@@ -40,16 +40,16 @@ export class Session {
 
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
   static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
-    const { threads, provider = "cpu", keepMemory = true, planMemory = true, fewNodes } = options;
+    const { threads, provider = "cpu", keepMemory = true, planMemory = true, fewNodes, precision } = options;
     const runtime = options.runtime ?? (await (isGpu(provider) ? nativeRuntime() : defaultRuntime()));
     try {
-      const model = serialise(graph, provider, fewNodes);
+      const model = serialise(graph, provider, fewNodes, precision);
       const session = await create(runtime, model, provider, {
         threads,
         enableCpuMemArena: keepMemory,
         enableMemPattern: planMemory,
         externalData: besideModel(graph, provider),
-        captured: options.captured,
+        ...{ captured: options.captured, precision },
       });
       return new Session(session, provider, runtime);
     } catch (cause) {

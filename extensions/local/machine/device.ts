@@ -8,6 +8,10 @@ export function isGpu(provider: Provider): boolean {
   return provider === "webgpu" || provider === "cuda";
 }
 
+/** What products of matrices are computed in. All else is float32, as are weights, gradients and moments. */
+export const precisions = ["float32", "tf32", "bfloat16"] as const;
+export type Precision = (typeof precisions)[number];
+
 export interface SessionOptions {
   /** The library that runs ONNX models. Default: ONNX Runtime's binding for Node. */
   readonly runtime?: Runtime;
@@ -15,6 +19,8 @@ export interface SessionOptions {
   readonly threads: number;
   /** The CPU if left out. */
   readonly provider?: Provider;
+  /** Of products, on CUDA. Default "float32". */
+  readonly precision?: Precision;
   /** Whether memory that a run took on the CPU is kept for the next one, as it is if left out. Fetching and clearing it takes time. */
   readonly keepMemory?: boolean;
   /**
@@ -52,7 +58,7 @@ const sleeping = { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning
  * Returns the options of ONNX Runtime for the provider. Away from the CPU, no operator may fall back to it in silence.
  * @param captured whether runs of one binding are recorded on the device and replayed
  */
-export function providerOptions(provider: Provider, captured = false) {
+export function providerOptions(provider: Provider, captured = false, precision: Precision = "float32") {
   if (!isGpu(provider)) return { executionProviders: ["cpu"], extra: { session: sleeping } };
   const session = { ...sleeping, disable_cpu_ep_fallback: "1" };
   if (provider === "webgpu")
@@ -60,11 +66,9 @@ export function providerOptions(provider: Provider, captured = false) {
       executionProviders: ["webgpu"],
       extra: { session, ep: { webgpuexecutionprovider: { enableGraphCapture: captured ? "1" : "0" } } },
     };
-  return { executionProviders: [{ name: "cuda", ...cudaSettings, enable_cuda_graph: captured ? "1" : "0" }], extra: { session } };
+  const cuda = { ...cudaSettings, use_tf32: precision === "tf32" ? "1" : "0", enable_cuda_graph: captured ? "1" : "0" };
+  return { executionProviders: [{ name: "cuda", ...cuda }], extra: { session } };
 }
 
-/**
- * Products of float32 keep all bits of their factors: by default cuBLAS rounds these to 10 (TF32). Memory is taken as it is needed, and not in powers
- * of two.
- */
-const cudaSettings = { use_tf32: "0", arena_extend_strategy: "kSameAsRequested" };
+/** Memory is taken as it is needed, and not in powers of two. By default cuBLAS would round factors of float32 to 10 bits, too (TF32). */
+const cudaSettings = { arena_extend_strategy: "kSameAsRequested" };

@@ -1,22 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { isGpu, type Provider } from "./device.ts";
 
-/** The share of a GPU's free memory that a pass of training may take by its estimate: ONNX Runtime takes memory in powers of two, and keeps it. */
-const share = 0.4;
+/** The share of a GPU's memory beside what stays there that a pass of training may take by its estimate: scoring, sampling and AdamW have sessions too. */
+const share = 0.5;
 
 /**
- * Bytes that a pass of training may hold: as planned on the processor, by what is free on CUDA. Undefined, for the default, on another GPU: its memory is
- * not known.
+ * Bytes that a pass of training may hold on the first NVIDIA GPU; undefined where its driver does not tell, or there is another GPU.
+ * @param held bytes that training will hold there for good
  */
-export function passBytesOn(provider: Provider, planned: number | undefined): number | undefined {
-  if (!isGpu(provider)) return planned;
-  return provider === "cuda" ? gpuPassBytes() : undefined;
-}
-
-/** Bytes that a pass of training may hold on the first NVIDIA GPU; undefined where its driver does not tell. */
-export function gpuPassBytes(): number | undefined {
+export function gpuPassBytes(held: number): number | undefined {
   const free = freeMebibytes();
-  return free === undefined ? undefined : share * free * 2 ** 20;
+  return free === undefined ? undefined : share * Math.max(0, free * 2 ** 20 - held);
 }
 
 function freeMebibytes(): number | undefined {

@@ -15,7 +15,7 @@ export type BasePrecision = "float32" | "int8" | "int4";
 export type RoundedPrecision = Exclude<BasePrecision, "float32">;
 
 /**
- * Largest |sampler − trainer| log-prob in nats where the sampler computes with integers, or the trainer in bfloat16, unless a run sets `limits.logprobGap`. Measured maxima over some
+ * Largest |sampler − trainer| log-prob in nats where the sampler computes with integers, or one of them in bfloat16, unless a run sets `limits.logprobGap`. Measured maxima over some
  * hundred tokens are 0.14 to 0.4; a whole model in 4 bits with a scale an output is beyond it (research/notes/engine.md).
  */
 export const roundedLogprobTolerance = 1;

@@ -78,7 +78,7 @@ export function momentTensors(steps: number, first: Arrays, second: Arrays): Map
   return tensors;
 }
 
-/** What `momentTensors` made. @throws ModelError if it is not of these parameters */
+/** Reads what `momentTensors` made. @throws ModelError if it is not of these parameters */
 export function momentsIn(
   tensors: ReadonlyMap<string, Tensor>,
   lengths: readonly (readonly [name: string, length: number])[],

@@ -91,9 +91,9 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: ParameterStore, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = parameters.provider === undefined ? new AdamW(parameters.arrays) : new DeviceAdamW(parameters);
-    const { threads, provider, runtime, rounded, recompute, passBytes, restBytes } = options;
+    const { threads, provider, runtime, precision, rounded, recompute, passBytes, restBytes } = options;
     const sizes = { recompute, passBytes, restBytes };
-    const passOptions = { threads, provider, runtime, rounded, ...sizes, trained: parameters.shapes };
+    const passOptions = { threads, provider, runtime, precision, rounded, ...sizes, trained: parameters.shapes };
     this.#config = config;
     this.#passes = new Passes(config, heads, passOptions);
     this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
@@ -308,10 +308,11 @@ export function microBatchTokens(
   length: number,
   learnedBytes: number,
   most = passBytes,
-  { batchTokens, row } = passLimits(),
+  { batchTokens, row, logits, scored } = passLimits(),
 ): number {
-  const whole = wholeGraphTokens(config, length, most - 2 * learnedBytes);
-  if (length <= row && whole >= length) return Math.min(batchTokens, whole);
+  const whole = wholeGraphTokens(config, length, most - 2 * learnedBytes, scored);
+  const ofLogits = scored < 1 ? batchTokens : Math.floor(logits / (4 * config.vocabSize));
+  if (length <= row && Math.min(whole, ofLogits) >= length) return Math.min(batchTokens, whole, ofLogits);
   return Math.min(batchTokens, Math.floor(most / 2 / (4 * activationsOfToken(config, length))));
 }
 

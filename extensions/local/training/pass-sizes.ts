@@ -26,15 +26,20 @@ export interface PassLimits {
   readonly row: number;
   /** Bytes of one matrix of logits. */
   readonly logits: number;
+  /** Share of the tokens that are planned to be scored. */
+  readonly scored: number;
 }
 
+/** Share of the tokens that are scored, being an action's, where that is not known yet. */
+export const scoredShare = 0.25;
+
 /** On the processor larger micro-batches are no faster, and need more memory. */
-const cpuLimits: PassLimits = { batchTokens: 1536, row: longestWholeRow, logits: wholeLogitBytes };
+const cpuLimits: PassLimits = { batchTokens: 1536, row: longestWholeRow, logits: wholeLogitBytes, scored: scoredShare };
 /**
- * Parameters that train cross to a GPU with each micro-batch, and their gradients back; layer by layer, activations cross with each layer. So batches
- * are large, and whole where the memory suffices. A matrix of logits has fewer than 2^31 numbers.
+ * Layer by layer, activations cross to a GPU and back with each layer. So batches are large, and whole where the memory suffices, with all of their tokens
+ * scored. A matrix of logits is less than 2 GiB, the most that some drivers bind.
  */
-const gpuLimits: PassLimits = { batchTokens: 8192, row: 8192, logits: 4 * 2 ** 30 };
+const gpuLimits: PassLimits = { batchTokens: 8192, row: 8192, logits: 2 ** 31 - 1, scored: 1 };
 
 export function passLimits(provider: Provider = "cpu"): PassLimits {
   return isGpu(provider) ? gpuLimits : cpuLimits;
@@ -178,12 +183,9 @@ export function wholeGraphBytes(config: ModelConfig, batch: BatchSize, trained: 
   return 4 * (ofLayers + ofLogits + 2 * gradients);
 }
 
-/** Share of the tokens that are scored, being an action's, where that is not known yet. */
-export const scoredShare = 0.25;
-
 /** Tokens of rows of a length that a session over the whole model takes within a number of bytes, those of gradients apart. */
-export function wholeGraphTokens(config: ModelConfig, length: number, bytes: number): number {
-  return Math.floor(bytes / (4 * (config.layers * activationsOfToken(config, length) + scoredShare * 4 * config.vocabSize)));
+export function wholeGraphTokens(config: ModelConfig, length: number, bytes: number, scored = scoredShare): number {
+  return Math.floor(bytes / (4 * (config.layers * activationsOfToken(config, length) + scored * 4 * config.vocabSize)));
 }
 
 /** Whether a batch is computed layer by layer: because its rows are long, or because all activations at once would fill the memory. */

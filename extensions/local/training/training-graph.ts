@@ -2,14 +2,14 @@ import { differentiate } from "../graph/gradients.ts";
 import { Graph } from "../graph/graph.ts";
 import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import type { SessionOptions } from "../machine/device.ts";
+import { isGpu, type SessionOptions } from "../machine/device.ts";
 import { DeviceTensor } from "../machine/native/tensor.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
-import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf } from "../model/transformer.ts";
+import { type Attend, attentionScale, decoder, type LookBack, parametersOf } from "../model/transformer.ts";
 import { type Gradients, sumsOf } from "./gradient-sums.ts";
-import { batchMasks, exceeds } from "./masks.ts";
+import { computedMasks, type GraphMasks, givenMasks } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
 import type { Placed } from "./parameter-store.ts";
 
@@ -56,6 +56,7 @@ export class TrainingGraph implements TrainableModel {
   readonly #sessionOptions: SessionOptions;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: readonly string[];
+  readonly #masks: GraphMasks;
   readonly #addends = new Map<string, Float32Array>();
   #forward: Promise<Half> | undefined;
   #backward: Promise<Half> | undefined;
@@ -64,6 +65,7 @@ export class TrainingGraph implements TrainableModel {
     this.#config = config;
     this.#head = head;
     this.#sessionOptions = sessionOptions;
+    this.#masks = isGpu(sessionOptions.provider ?? "cpu") ? computedMasks : givenMasks;
     this.#shapes = head.parameterShapes(config);
     this.#trained = trained ?? [...this.#shapes.keys()];
   }
@@ -114,7 +116,7 @@ export class TrainingGraph implements TrainableModel {
   }
 
   async #open(half: { readonly backward: boolean }): Promise<Half> {
-    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : []);
+    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : [], this.#masks);
     const session = await Session.open(graph, { ...this.#sessionOptions, planMemory: false });
     return { session, inputs: graph.inputs.map(({ name }) => name) };
   }
@@ -122,18 +124,12 @@ export class TrainingGraph implements TrainableModel {
   /** All that a head may ask for. */
   #feeds(batch: PackedBatch, parameters: Placed, temperature: number): Record<string, Feed> {
     const { rows, length, queryCount } = batch;
-    const { mask, queryMask } = batchMasks(batch);
-    const { window } = this.#config;
-    const windowed = window === undefined || !exceeds(batch, window) ? { mask, queryMask } : batchMasks(batch, window);
     const feeds: Record<string, Feed> = {
       tokens: { data: batch.tokens, shape: [rows, length] },
       positions: { data: batch.positions, shape: [rows, length] },
-      mask: { data: mask, shape: [rows, 1, length, length] },
       queries: { data: batch.queries, shape: [rows, queryCount] },
       queryPositions: { data: batch.queryPositions, shape: [rows, queryCount] },
-      queryMask: { data: queryMask, shape: [rows, 1, queryCount, length] },
-      windowMask: { data: windowed.mask, shape: [rows, 1, length, length] },
-      windowQueryMask: { data: windowed.queryMask, shape: [rows, 1, queryCount, length] },
+      ...this.#masks.feeds(batch, this.#config),
       predictors: { data: batch.predictors, shape: [batch.predictors.length] },
       targets: { data: batch.targets, shape: [batch.targets.length, 1] },
       inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
@@ -156,19 +152,19 @@ interface Half {
  * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row of which P are read, M scored tokens.
  * @param trained names of the parameters that get gradients; of none, there is no backward half
  */
-function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
+function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[], masks: GraphMasks): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
   const queries = { tokens: g.input("queries", ["B", "P"], "int32"), positions: g.input("queryPositions", ["B", "P"], "int64") };
-  const masks = maskInputs(g, config);
+  const maskOf = masks.build(g, config);
   const predictors = g.input("predictors", ["M"], "int32");
   const parameters = new Map<string, Tensor>();
   for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));
   const weight = parametersOf(parameters);
 
   const scale = attentionScale(config);
-  const attend: Attend = (layer, q, k, v) => g.attention(q, k, v, masks(layer), scale);
+  const attend: Attend = (layer, q, k, v) => g.attention(q, k, v, maskOf(layer), scale);
   const hidden = decoder(g, config, weight, { tokens, positions }, attend, { queries, lookBack: lookBackInputs(g, config) });
   const scored = g.gather(g.reshape(hidden, ["B*P", config.hiddenSize]), predictors);
   const numbers = head.read(g, config, weight, scored);
@@ -212,18 +208,6 @@ function lookBackFeeds({ rows, length, tries }: PackedBatch, kernel: number): Re
     feeds[`there${distance}`] = { data: there, shape: [rows, length, 1] };
   }
   return feeds;
-}
-
-/** @returns the mask of each layer: in the last one queries are those that are read, and "sliding" layers have a window */
-function maskInputs(g: Graph, config: ModelConfig): (layer: number) => Tensor {
-  const inputs = new Map<string, Tensor>();
-  return (layer) => {
-    const [window, queries] = [typeOf(config, layer) === "sliding", layer === config.layers - 1];
-    const name = window ? (queries ? "windowQueryMask" : "windowMask") : queries ? "queryMask" : "mask";
-    const input = inputs.get(name) ?? g.input(name, ["B", 1, queries ? "P" : "T", "T"]);
-    inputs.set(name, input);
-    return input;
-  };
 }
 
 /** As a run takes it, or writes to it. @param constant whether an array keeps its numbers */

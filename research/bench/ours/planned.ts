@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { createLocalEngine, type LocalEngine } from "../../../extensions/local/engine.ts";
 import { isGpu } from "../../../extensions/local/machine/device.ts";
-import { passBytesOn } from "../../../extensions/local/machine/gpu-memory.ts";
 import { availableMemory } from "../../../extensions/local/machine/memory-available.ts";
 import type { MemoryUse } from "../../../extensions/local/memory.ts";
 import { planMemory } from "../../../extensions/local/memory-plan.ts";
@@ -11,7 +10,7 @@ import { chosenDevice } from "../device.ts";
 
 /** An engine that is planned as a run's is, from the memory that is free. */
 export async function plannedEngine(
-  options: Pick<LocalEngineOptions, "model" | "threads" | "lora">,
+  options: Pick<LocalEngineOptions, "model" | "threads" | "lora" | "precision">,
   use: Pick<MemoryUse, "training" | "length" | "concurrency" | "trajectories">,
 ): Promise<LocalEngine> {
   const config = await readModelConfig(join(options.model, "config.json"));
@@ -20,7 +19,7 @@ export async function plannedEngine(
   const planned = { ...use, lora };
   const { passBytes, restBytes, weightsAsInputs } = planMemory(config, planned, { available: availableMemory() });
   return createLocalEngine({
-    ...{ ...options, provider, restBytes, passBytes: passBytesOn(provider, passBytes) },
+    ...{ ...options, provider, restBytes, passBytes: isGpu(provider) ? undefined : passBytes },
     sampling: { weightsAsInputs: isGpu(provider) ? undefined : weightsAsInputs },
   });
 }
