@@ -194,6 +194,12 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/algorithms", "src/tools", "src/environments", "src/training"],
   },
   {
+    path: "extensions/office-user",
+    holds:
+      "the office with a simulated user, scripted or behind an endpoint ([office.md](environments/office.md#a-simulated-user))",
+    knows: ["src/core", "src/completions", "src/environments", "src/runs", "extensions/office"],
+  },
+  {
     path: "extensions/judge",
     holds: "judges behind endpoints: of attempts, as a reward, and of answers ([rewards.md](rewards.md))",
     knows: ["src/core", "src/statistics", "src/completions", "src/environments", "src/runs", "src/rewards", "src/training"],

@@ -74,6 +74,7 @@ const plays = [
     "evaluation.during.split",
   ],
   ...["rewards.*.name", "rewards.*.pattern", "rewards.*.tags.*", "rewards.*.model", "rewards.*.rubric", "rewards.*.reference"],
+  "user.model",
   ...["engine.lora.targets.*", "engine.model"],
   ...["evaluation.player.model", "evaluation.player.request.*", "evaluation.player.prices.currency"],
   ...[
@@ -132,6 +133,12 @@ const examples = (): Example[] => [
     environment: {
       name: "verifiers:tcp://127.0.0.1:1",
       settings: { keyVariable: "MY_CLOUD_TOKEN", tasks: { train: path }, tokenizer: "x", listen: "0.0.0.0" },
+    },
+  },
+  {
+    environment: {
+      name: "office-user",
+      settings: { user: { kind: "endpoint", model: "m", baseUrl: at, apiKeyEnv: "MY_CLOUD_TOKEN", answers: path } },
     },
   },
   { engine: { kind: "local", lora: { from: path } } },

@@ -10,12 +10,13 @@ import { anyTaskSampler, taskSamplerOf } from "../../src/training/config/task-sa
 /** Returns the tables of kinds in Markdown, by the name of the section of docs/algorithms/custom.md that has them. */
 export function kindTables(): Readonly<Record<string, string>> {
   return {
-    advantages: tableOf(["advantage.kind", "credit", "compared within", "needs"], anyAdvantage, (kind) => {
+    advantages: tableOf(["advantage.kind", "credit", "compared within", "needs", "costs"], anyAdvantage, (kind) => {
       const {
         formula,
         comparedWithin,
         capabilities = [],
         readsTurnRewards,
+        showsDemonstrations = false,
         teacher,
         unmet,
         source,
@@ -23,12 +24,19 @@ export function kindTables(): Readonly<Record<string, string>> {
       const needs = [
         ...capabilities,
         ...(teacher !== undefined ? ["a teacher"] : []),
-        ...(unmet === needsBranches ? ["branches"] : unmet === undefined ? [] : ["`rewards`"]),
+        ...(showsDemonstrations ? ["demonstrations", "no `rollout.ahead`"] : []),
+        ...(unmet === needsBranches ? ["branches"] : unmet === undefined || showsDemonstrations ? [] : ["`rewards`"]),
+      ];
+      const costs = [
+        ...(teacher !== undefined ? ["a teacher's model, and its forward pass"] : []),
+        ...(showsDemonstrations ? ["a forward pass with the demonstrations"] : []),
+        ...(capabilities.includes("critic") ? ["a critic's passes"] : []),
       ];
       return [
         formula,
         comparedWithin,
         [...needs, ...(readsTurnRewards === true ? ["reads rewards of turns"] : [])].join(", "),
+        costs.join(", "),
         source,
       ];
     }),
@@ -47,9 +55,9 @@ export function kindTables(): Readonly<Record<string, string>> {
         Object.entries<Metric>(metrics ?? {}).map(([name, { meaning }]) => `| \`${name}\` | ${meaning} |`),
       ),
     ].join("\n"),
-    "update rules": tableOf(["update.kind", "loss of a token"], anyUpdate, (kind) => {
-      const { formula, source } = updateKindOf({ kind } as never);
-      return [formula, source];
+    "update rules": tableOf(["update.kind", "loss of a token, and what bounds its step", "costs"], anyUpdate, (kind) => {
+      const { formula, source, weighsByLogprob = false } = updateKindOf({ kind } as never);
+      return [formula, weighsByLogprob ? "a forward pass, with one step a batch too" : "", source];
     }),
     "branching rules": tableOf(["rollout.branching.rule.kind", "a path branches"], anyBranchRule, (kind) => {
       const { formula, source } = branchRuleOf({ kind } as never);
