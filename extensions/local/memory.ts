@@ -3,10 +3,10 @@ import { int4Block } from "./graph/products.ts";
 import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import type { LoraOptions } from "./options.ts";
-import { cacheBytesOfToken, capacityFor } from "./sampling/kv-cache.ts";
+import { cacheBytesOfToken, capacityFor } from "./sampling/entries.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
-import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/sampler.ts";
 import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
+import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/step-inputs.ts";
 import { microBatchTokens, rowTokens, shortRow } from "./training/learner.ts";
 import {
   type BatchSize,

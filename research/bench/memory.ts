@@ -8,7 +8,7 @@ import { estimateMemory, type MemoryUse, totalBytes } from "../../extensions/loc
 import { planMemory, planText } from "../../extensions/local/memory-plan.ts";
 import { type ModelConfig, parameterCount } from "../../extensions/local/model/model-config.ts";
 import { type RoundedMatrix, roundLayers } from "../../extensions/local/model/rounded.ts";
-import { cacheBytesOfToken } from "../../extensions/local/sampling/kv-cache.ts";
+import { cacheBytesOfToken } from "../../extensions/local/sampling/entries.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
 import { quickModel } from "./model.ts";

@@ -7,6 +7,12 @@ import { Graph, typeOfArray } from "./graph.ts";
 import { serialise } from "./onnx.ts";
 import type { Value } from "./value.ts";
 
+/** A copy between the device and an array, to be made many times. */
+export interface Prepared {
+  run(): void;
+  release(): void;
+}
+
 const opened = new Map<Provider, Promise<DeviceMemory>>();
 
 /**
@@ -72,6 +78,24 @@ export class DeviceMemory {
     const feeds = { matrix, ids: new HostTensor("int32", ids, [ids.length]) };
     await (await this.#gather).run(feeds, { rows: new HostTensor("float32", into, [ids.length, matrix.dims[1]]) });
     return into;
+  }
+
+  /** A write of an array's numbers to a tensor, prepared once, made in this thread each time that it is called. Both sizes are small. */
+  async writer(tensor: DeviceTensor, data: NumberArray): Promise<Prepared> {
+    const from = new HostTensor(tensor.type, data, tensor.dims);
+    const binding = (await this.#copySession(tensor)).bind({ x: from }, { y: tensor });
+    const run = () => {
+      binding.input("x", from); // numbers cross where they are bound
+      binding.runHere();
+    };
+    return { run, release: () => binding.release() };
+  }
+
+  /** The same for a read. */
+  async reader(tensor: DeviceTensor, into: NumberArray): Promise<Prepared> {
+    const to = new HostTensor(tensor.type, into, tensor.dims);
+    const binding = (await this.#copySession(tensor)).bind({ x: tensor }, { y: to });
+    return { run: () => binding.runHere(), release: () => binding.release() };
   }
 
   /** The copy of an array that keeps its numbers, made where there is none yet. */

@@ -13,10 +13,23 @@ export interface GraphContext {
 
 type Pass = (nodes: readonly OnnxNode[], graph: GraphContext) => OnnxNode[];
 
-/** Rewrites nodes into fewer that compute the same up to rounding. For the CPU: with few rows, a node's dispatch takes longer than its arithmetic (research/notes/engine.md). */
+/** Rewrites nodes into fewer that compute the same up to rounding. With few rows, a node's dispatch takes longer than its arithmetic (research/notes/engine.md). */
 export function fuse(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[] {
   const passes: readonly Pass[] = [nameOutputs, dropInverses, weighNorms, addInNorms];
   return passes.reduce<OnnxNode[]>((fused, pass) => pass(fused, graph), [...nodes]);
+}
+
+/** What nothing reads is not computed, such as the inverse deviations of norms that are spelled out. */
+export function dropUnread(nodes: readonly OnnxNode[], { outputs }: Pick<GraphContext, "outputs">): OnnxNode[] {
+  const read = new Set(outputs);
+  return nodes
+    .toReversed()
+    .filter((node) => {
+      const needed = node.outputs.some((name) => read.has(name));
+      if (needed) for (const name of node.inputs) read.add(name);
+      return needed;
+    })
+    .reverse();
 }
 
 /** y = Identity(x), which only gives an output its name: the node that makes x makes y. */

@@ -202,6 +202,59 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
       },
     },
   ],
+  columnAttention: [
+    {
+      title: "grouped heads",
+      operands: [
+        [2, 4, 1, 3],
+        [2, 2, 3, 5],
+        [2, 2, 3, 5],
+      ],
+      build: (g, operands) => g.apply("columnAttention", [...operands, g.input("mask", [2, 1, 1, 5])], { scale: 1 })[0],
+    },
+  ],
+  rowInputs: [
+    {
+      title: "a window",
+      operands: [[2, 5], [6]],
+      build: (g, operands) => g.apply("rowInputs", operands, { heads: 2, size: 3, window: 2 })[3],
+    },
+  ],
+  drawTokens: [
+    {
+      title: "a small vocabulary",
+      operands: [
+        [2, 7],
+        [2, 1],
+        [2, 1],
+      ],
+      build: (g, operands) => g.apply("drawTokens", operands, {})[2],
+    },
+  ],
+  pick: [
+    {
+      title: "columns",
+      operands: [[2, 7]],
+      build: (g, [x]) => g.apply("pick", [x, g.input("ids", [2, 1], "int32")], {})[0],
+    },
+  ],
+  scatterLast: [
+    {
+      title: "a column",
+      operands: [
+        [2, 7],
+        [2, 1],
+      ],
+      build: (g, [x, column]) => g.apply("scatterLast", [x, g.input("ids", [2, 1], "int32"), column], {})[0],
+    },
+  ],
+  zeros: [
+    {
+      title: "of a size",
+      operands: [[3]],
+      build: (g, [x]) => g.apply("zeros", [g.input("sizes", [1], "int64"), x], { shape: [3] })[0],
+    },
+  ],
 };
 
 const opNames = Object.keys(gradientRules) as OpName[];

@@ -127,6 +127,12 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   attentionProbabilities: null,
   cachedAttention: null,
   causalMask: null,
+  columnAttention: null,
+  rowInputs: null,
+  drawTokens: null,
+  pick: null,
+  scatterLast: null,
+  zeros: null,
 
   /** ∂ log softmax(z)[t] / ∂z = onehot(t) − softmax(z) */
   selectLogprobs: (g, { inputs: [, targets], outputs: [, all] }, [dy]) => {

@@ -1,7 +1,7 @@
 import protobuf from "protobufjs/minimal.js";
 import { EngineError } from "../../../src/core/errors.ts";
 import { hasKernel, type Precision, type Provider } from "../machine/device.ts";
-import { fuse } from "./fusions.ts";
+import { dropUnread, fuse } from "./fusions.ts";
 import type { Constant, Graph, Node } from "./graph.ts";
 import type { Lowering, OnnxAttribute, OnnxNode } from "./operator.ts";
 import { ops } from "./ops.ts";
@@ -20,7 +20,7 @@ export function serialise(
   precision: Precision = "float32",
 ): Uint8Array {
   const lowered = lower(graph, provider);
-  const plain = fewNodes && provider === "cpu" ? fused(graph, lowered) : lowered.nodes;
+  const plain = fewNodes ? fused(graph, lowered) : lowered.nodes;
   const nodes = precision === "bfloat16" ? roundProducts(plain) : plain;
   return writeModel(graph, { nodes, constants: lowered.constants }, graph.outputs, provider);
 }
@@ -145,8 +145,9 @@ function fused(graph: Graph, { nodes, constants }: Lowered): OnnxNode[] {
   const byName = new Map(constants.map((constant) => [constant.tensor.name, constant]));
   const values = [...graph.inputs, ...graph.nodes.flatMap(({ outputs }) => outputs), ...constants.map(({ tensor }) => tensor)];
   const shapes = new Map(values.map(({ name, shape }) => [name, shape]));
-  return fuse(nodes, {
-    outputs: new Set(graph.outputs.map(({ name }) => name)),
+  const outputs = new Set(graph.outputs.map(({ name }) => name));
+  return fuse(dropUnread(nodes, { outputs }), {
+    outputs,
     shapeOf: (name) => shapes.get(name),
     isOnes: (name) => byName.get(name)?.data.every((x) => x === 1) ?? false,
   });

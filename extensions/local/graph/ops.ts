@@ -1,4 +1,5 @@
 import { attention, attentionProbabilities, cachedAttention, causalMask } from "./attention.ts";
+import { columnAttention, drawTokens, pick, rowInputs, scatterLast, zeros } from "./decoding.ts";
 import { entropy, logSoftmax, selectLogprobs } from "./logprobs.ts";
 import { type Lowering, misfit, ms, type OnnxAttribute, type Operator } from "./operator.ts";
 import { int4Product, int8Product, matmul, type ProductAttributes } from "./products.ts";
@@ -37,6 +38,12 @@ export interface Attributes {
   attentionProbabilities: { scale: number };
   cachedAttention: { scale: number };
   causalMask: { window?: number };
+  columnAttention: { scale: number };
+  rowInputs: { heads: number; size: number; window?: number };
+  drawTokens: object;
+  pick: object;
+  scatterLast: object;
+  zeros: { shape: readonly Dim[] };
   selectLogprobs: object;
   entropy: object;
 }
@@ -65,6 +72,12 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   attentionProbabilities,
   cachedAttention,
   causalMask,
+  columnAttention,
+  rowInputs,
+  drawTokens,
+  pick,
+  scatterLast,
+  zeros,
   selectLogprobs,
   entropy,
 

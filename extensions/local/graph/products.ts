@@ -21,7 +21,17 @@ export const matmul: Operator<ProductAttributes> = {
     if (inner !== inner2 || !sameBatch) throw misfit("matmul", [a, b]);
     return [{ shape: [...batch, m, n], type: "float32" }];
   },
-  lower: (to, [a, b], [out], attributes) => product(to, [a.name, a.shape.length], [b.name, b.shape.length], out.name, attributes),
+  lower: (to, [a, b], [out], attributes) => {
+    const [inner, n] = lastTwo(b, attributes.transB);
+    // A single token a row: a matrix, for the kernel that takes the other factor as it lies.
+    const isFlat = a.shape.length === 3 && a.shape[1] === 1 && b.shape.length === 2 && !attributes.transA;
+    if (to.has("FusedMatMul") || !isFlat || !attributes.transB)
+      return product(to, [a.name, a.shape.length], [b.name, b.shape.length], out.name, attributes);
+    const [flat, made] = [to.temporary(), to.temporary()];
+    to.emit({ type: "Reshape", inputs: [a.name, to.integers([-1, Number(inner)])], outputs: [flat] });
+    product(to, [flat, 2], [b.name, 2], made, attributes);
+    to.emit({ type: "Reshape", inputs: [made, to.integers([-1, 1, Number(n)])], outputs: [out.name] });
+  },
 };
 
 /**

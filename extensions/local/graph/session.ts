@@ -15,7 +15,7 @@ export type { FloatValue, Value };
 
 export interface OpenOptions {
   /**
-   * Whether nodes are fused on the CPU, which rounds differently; not if left out. For graphs with few rows. Passes of training are not
+   * Whether nodes are fused, which rounds differently; not if left out. For graphs with few rows. Passes of training are not
    * fused: the forward half that is scored and the one that is differentiated are then one arithmetic.
    */
   readonly fewNodes?: boolean;

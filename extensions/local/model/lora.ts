@@ -23,7 +23,8 @@ export interface LoraSettings {
   readonly layers?: number;
 }
 
-const matrixOf = (module: string, matrix: "A" | "B") => `${module}.lora_${matrix}.weight`;
+/** The name of a matrix of a module's adapter. */
+export const matrixOf = (module: string, matrix: "A" | "B") => `${module}.lora_${matrix}.weight`;
 
 /** @throws ConfigError naming a target that the model lacks, and the modules that it has, or more layers than it has */
 export function resolveLora(config: ModelConfig, { rank, alpha, targets, layers = config.layers }: LoraSettings): Lora {
@@ -179,7 +180,7 @@ export function linearModules(config: ModelConfig): LinearModule[] {
 }
 
 /** @param module by its whole name */
-function isAdapted(config: ModelConfig, module: string): boolean {
+export function isAdapted(config: ModelConfig, module: string): boolean {
   return config.lora?.targets.includes(lastPart(module)) === true && layerOf(module) >= firstAdapted(config);
 }
 

@@ -110,7 +110,8 @@ function decoderLayer(
   const [q, k, v] = queries
     ? [...project({ x: read, positions: queries.positions }, ["q"]), ...project({ x, positions }, ["k", "v"])]
     : project({ x, positions }, ["q", "k", "v"]);
-  const attended = g.transpose(attend(q, k, v), [0, 2, 1, 3]);
+  const found = attend(q, k, v);
+  const attended = read.shape[1] === 1 ? found : g.transpose(found, [0, 2, 1, 3]);
   return afterAttention(g, config, weight, read, attended, { foldNorms });
 }
 
@@ -179,13 +180,18 @@ export function projections(
   return products.map((product, i) => {
     const name = names[i];
     const biased = config.attentionBias ? g.add(product, weight(`${modules[i]}.bias`)) : product;
-    const split = g.reshape(biased, [x.shape[0], x.shape[1], name === "q" ? heads : kvHeads, headDim]);
-    const apart = g.transpose(split, [0, 2, 1, 3]);
+    const apart = headsOf(g, biased, x, name === "q" ? heads : kvHeads, headDim);
     if (name === "v") return apart;
     const norm = `self_attn.${name}_norm`;
     const normed = config.qkNorm ? g.mul(g.rmsNormalise(apart, rmsNormEps), normWeight(g, config, weight, norm)) : apart;
     return rotate(normed, positions);
   });
+}
+
+/** Heads [B, H, T, size] of a product [B, T, H·size]. Of one token they lie as they are. */
+function headsOf(g: Graph, product: Tensor, { shape: [rows, length] }: Tensor, heads: number, size: number): Tensor {
+  if (length === 1) return g.reshape(product, [rows, heads, 1, size]);
+  return g.transpose(g.reshape(product, [rows, length, heads, size]), [0, 2, 1, 3]);
 }
 
 /** The rest of a layer. @param x [B, T, D] its input @param attended [B, T, H, size] @returns [B, T, D] */

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../../test/reals.ts";
-import { type NewEntries, SlotCache } from "./kv-cache.ts";
+import type { Appended, NewEntries } from "./entries.ts";
+import { SlotCache } from "./kv-cache.ts";
 import type { Segment } from "./prefix-cache.ts";
 
 const shape = { layers: 2, kvHeads: 3, headDim: 2 };
@@ -24,9 +25,9 @@ function tensors(rows: readonly (readonly number[])[], entryOf: typeof keyEntry)
   );
 }
 
-/** The first tokens of one of some rows that a run made side by side. */
-function entriesOf(rows: readonly (readonly number[])[], row: number, count: number): NewEntries {
-  return { row, chunk: rows[0].length, count, keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) };
+/** The first tokens of one of some rows that a run made side by side, for a slot that holds `length`. */
+function entriesOf(rows: readonly (readonly number[])[], appended: Appended): [readonly Appended[], NewEntries] {
+  return [[appended], { chunk: rows[0].length, keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) }];
 }
 
 /** The first tokens of some slots, as tensors. */
@@ -45,7 +46,7 @@ function range(length: number): number[] {
 
 function append(cache: SlotCache, slot: number, length: number, tokens: readonly number[]): void {
   cache.reserve(slots, length + tokens.length);
-  cache.append(slot, length, entriesOf([tokens], 0, tokens.length));
+  cache.append(...entriesOf([tokens], { slot, length, row: 0, count: tokens.length }));
 }
 
 function expectHeld(cache: SlotCache, slot: number, tokens: readonly number[]): void {
@@ -124,7 +125,7 @@ test("of a padded run, only a row's own new tokens are taken", () => {
     [1, 2, 3],
     [7, 8, 99],
   ];
-  cache.append(2, 0, entriesOf(rows, 1, 2));
+  cache.append(...entriesOf(rows, { slot: 2, length: 0, row: 1, count: 2 }));
   expectHeld(cache, 2, [7, 8]);
   expect(gathered(cache, [2], 3).keys[0]).not.toContain(keyEntry(99, 0, 0, 0));
 });
@@ -157,7 +158,7 @@ test("what was taken outlives the slot", () => {
 test("memory follows the rows in use, and what they hold survives growing and shrinking", () => {
   const cache = new SlotCache(shape);
   cache.reserve(1, 3);
-  cache.append(0, 0, entriesOf([[1, 2, 3]], 0, 3));
+  cache.append(...entriesOf([[1, 2, 3]], { slot: 0, length: 0, row: 0, count: 3 }));
   const ofOne = cache.bytes;
   cache.reserve(9, 3);
   expect(cache.bytes).toBe(10 * ofOne);

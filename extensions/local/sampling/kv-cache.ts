@@ -1,43 +1,17 @@
 import type { TokenId } from "../../../src/core/trajectory.ts";
 import { GrowableFloats } from "../machine/growable.ts";
-import type { LayerType } from "../model/architectures.ts";
-import { emptySegment, type Segment } from "./prefix-cache.ts";
-
-export interface CacheShape {
-  readonly layers: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
-  readonly hiddenSize?: number;
-  readonly layerTypes?: readonly LayerType[];
-}
-
-/** Numbers that a head has of a token in each layer. */
-export interface EntrySizes {
-  readonly keys: readonly number[];
-  readonly values: readonly number[];
-}
-
-/** A convolution has values that it adds up instead of keys, cut into as many heads, and nothing else. */
-export function entrySizes({ layers, kvHeads, headDim, hiddenSize = 0, layerTypes }: CacheShape): EntrySizes {
-  const of = (attention: number, convolution: number) =>
-    Array.from({ length: layers }, (_, layer) => (layerTypes?.[layer] === "conv" ? convolution : attention));
-  return { keys: of(headDim, hiddenSize / kvHeads), values: of(headDim, 0) };
-}
-
-/** Bytes of the keys and values of a token, in all layers. */
-export function cacheBytesOfToken(shape: CacheShape): number {
-  const { keys, values } = entrySizes(shape);
-  return Float32Array.BYTES_PER_ELEMENT * shape.kvHeads * [...keys, ...values].reduce((sum, size) => sum + size, 0);
-}
-
-/** The first `count` of the new tokens of a row of a step. Per layer [R, Hk, chunk, size]. */
-export interface NewEntries {
-  readonly row: number;
-  readonly chunk: number;
-  readonly count: number;
-  readonly keys: readonly Float32Array[];
-  readonly values: readonly Float32Array[];
-}
+import {
+  type Appended,
+  type CacheShape,
+  capacityFor,
+  type EntryMemory,
+  type EntrySizes,
+  entrySizes,
+  type HostEntries,
+  type NewEntries,
+  type SlotEntries,
+} from "./entries.ts";
+import { emptySegment, entriesIn, type Segment } from "./prefix-cache.ts";
 
 /**
  * Keys and values of the rows that are being sampled. Per layer one array [slots, Hk, capacity, size]: the first R slots are a
@@ -45,13 +19,13 @@ export interface NewEntries {
  * many as there may be: with long contexts an unused one would take hundreds of megabytes. They grow and shrink in place, so that nothing is
  * held twice meanwhile.
  */
-export class SlotCache {
+export class SlotCache implements SlotEntries {
   readonly #heads: number;
   readonly #sizes: EntrySizes;
   #slots = 0;
   #capacity = 0;
   readonly #growing: { readonly keys: readonly GrowableFloats[]; readonly values: readonly GrowableFloats[] };
-  #arrays: Entries;
+  #arrays: HostEntries;
 
   constructor(shape: CacheShape) {
     this.#heads = shape.kvHeads;
@@ -61,29 +35,24 @@ export class SlotCache {
     this.#arrays = this.#found();
   }
 
-  /** Tokens that every slot has room for. */
   get capacity(): number {
     return this.#capacity;
   }
 
-  /** Bytes of all keys and values. */
   get bytes(): number {
     return [...this.keys, ...this.values].reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  /** Makes room for this many tokens in each of this many slots, keeping what is there; in steps, so that it is rare. */
   reserve(slots: number, tokens: number): void {
     if (slots <= this.#slots && tokens <= this.#capacity) return;
     const wider = Math.max(this.#capacity, capacityFor(tokens));
     this.#resize(slots <= this.#slots ? this.#slots : slotsFor(slots), wider);
   }
 
-  /** Gives slots back where a quarter of them would do for the rows that are left. */
   shrink(slots: number): void {
     if (slots > 0 && 4 * slots <= this.#slots) this.#resize(slotsFor(slots), this.#capacity);
   }
 
-  /** Gives back all slots but those of this many rows. */
   fit(rows: number): void {
     if (rows === 0) this.clear();
     else if (rows < this.#slots) this.#resize(rows, this.#capacity);
@@ -108,12 +77,11 @@ export class SlotCache {
     this.#arrays = this.#found();
   }
 
-  #found(): Entries {
+  #found(): HostEntries {
     const found = (all: readonly GrowableFloats[]) => all.map(({ array }) => array);
     return { keys: found(this.#growing.keys), values: found(this.#growing.values) };
   }
 
-  /** Gives all memory back. */
   clear(): void {
     this.#resize(0, 0);
   }
@@ -127,33 +95,32 @@ export class SlotCache {
   }
 
   /** Copies a slot's first tokens into row `row` of tensors [rows, Hk, width, size], one a layer. */
-  gather(slot: number, tokens: number, width: number, row: number, into: Entries): void {
+  gather(slot: number, tokens: number, width: number, row: number, into: HostEntries): void {
     this.#eachHead((head) => {
       copyEntries(this, this.#offset(slot, head, 0), into, (row * this.#heads + head) * width, tokens, this.#sizes);
     });
   }
 
-  /** Appends new tokens to a slot that holds `length`. */
-  append(slot: number, length: number, from: NewEntries): void {
-    this.#eachHead((head) => {
-      const source = (from.row * this.#heads + head) * from.chunk;
-      copyEntries(from, source, this, this.#offset(slot, head, length), from.count, this.#sizes);
-    });
+  append(rows: readonly Appended[], { chunk, ...entries }: NewEntries): void {
+    const from = onHost(entries);
+    for (const { slot, length, row, count } of rows)
+      this.#eachHead((head) => {
+        const source = (row * this.#heads + head) * chunk;
+        copyEntries(from, source, this, this.#offset(slot, head, length), count, this.#sizes);
+      });
   }
 
-  /** Copies the first tokens of one slot to another. */
   copy(from: number, to: number, tokens: number): void {
     this.copyFrom(this, from, to, tokens);
   }
 
-  /** Copies the first tokens of a slot of another cache, or of this one. */
-  copyFrom(other: SlotCache, from: number, to: number, tokens: number): void {
+  copyFrom(other: SlotEntries, from: number, to: number, tokens: number): void {
+    if (!(other instanceof SlotCache)) throw new RangeError("slots that are on a device");
     this.#eachHead((head) => {
       copyEntries(other, other.#offset(from, head, 0), this, this.#offset(to, head, 0), tokens, this.#sizes);
     });
   }
 
-  /** A copy of a slot's tokens from the given one on. @param tokens all that the slot holds */
   take(slot: number, tokens: readonly TokenId[], from: number): Segment {
     const count = tokens.length - from;
     const segment = emptySegment(tokens.slice(from), this.#heads, this.#sizes);
@@ -163,7 +130,6 @@ export class SlotCache {
     return segment;
   }
 
-  /** Puts the first `count` tokens of a segment into a slot, behind `length` others. */
   put(slot: number, length: number, segment: Segment, count: number): void {
     this.#eachHead((head) => {
       copyEntries(segment, head * segment.tokens.length, this, this.#offset(slot, head, length), count, this.#sizes);
@@ -189,25 +155,42 @@ export class SlotCache {
   }
 }
 
-/** Keys and values, one array a layer. */
-interface Entries {
-  readonly keys: readonly Float32Array[];
-  readonly values: readonly Float32Array[];
+/** @throws RangeError for entries on a device */
+function onHost({ keys, values }: Pick<NewEntries, "keys" | "values">): HostEntries {
+  const arrays = (all: NewEntries["keys"]) =>
+    all.map((entries) => {
+      if (entries instanceof Float32Array) return entries;
+      throw new RangeError("entries that are on a device");
+    });
+  return { keys: arrays(keys), values: arrays(values) };
+}
+
+/** Keys and values in the processor's memory. */
+export function hostMemory(shape: CacheShape): EntryMemory {
+  const here = (cache: SlotEntries) => {
+    if (cache instanceof SlotCache) return cache;
+    throw new RangeError("slots that are on a device");
+  };
+  return {
+    newSlots: () => new SlotCache(shape),
+    gather: (slots, tokens, floats) => {
+      const into = entriesIn(slots.length * shape.kvHeads * tokens, entrySizes(shape), (count) => floats.first(count));
+      slots.forEach(({ cache, slot }, r) => {
+        here(cache).gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);
+      });
+      return into;
+    },
+    view: ({ cache, slot }, rows) => here(cache).view(rows, slot),
+  };
 }
 
 /** Copies `count` entries that lie side by side, in all layers. */
-function copyEntries(from: Entries, source: number, to: Entries, target: number, count: number, sizes: EntrySizes): void {
+function copyEntries(from: HostEntries, source: number, to: HostEntries, target: number, count: number, sizes: EntrySizes): void {
   for (const name of ["keys", "values"] as const)
     from[name].forEach((array, layer) => {
       const size = sizes[name][layer];
       to[name][layer].set(array.subarray(source * size, (source + count) * size), target * size);
     });
-}
-
-/** Tokens that a slot has room for where it holds this many: in steps, so that growing is rare. */
-export function capacityFor(tokens: number): number {
-  const step = tokens <= 1024 ? 64 : 256;
-  return Math.ceil(tokens / step) * step;
 }
 
 /** Slots for a number of rows: in steps of at most a quarter, so that growing is rare and little is unused. */

@@ -11,6 +11,16 @@ export interface Segment {
   readonly values: readonly Float32Array[];
   /** Holds the numbers of a large one, which are given back at once when it is dropped. */
   readonly memory?: GrowableFloats;
+  /** Where they are on a device; there are no arrays then. */
+  readonly places?: Places;
+}
+
+/** Tokens that a device holds beside its slots. */
+export interface Places {
+  readonly bytes: number;
+  part(from: number, to: number): Places;
+  /** Gives them back, of all parts or of each. */
+  free(): void;
 }
 
 /** Numbers from which on a segment has memory of its own: an allocation costs about 30 µs. */
@@ -200,7 +210,7 @@ export class PrefixCache {
     if (parent === undefined) return;
     parent.children.delete(segment.tokens[0]);
     this.#bytes -= bytesOf(segment);
-    segment.memory?.resize(0);
+    giveBack(segment);
     for (const [key, end] of this.#ends) if (end === leaf) this.#ends.set(key, parent);
   }
 }
@@ -226,7 +236,8 @@ function split(lower: Node, count: number, heads: number): Node {
   return upper;
 }
 
-function part({ tokens, keys, values }: Segment, from: number, to: number, heads: number): Segment {
+function part({ tokens, keys, values, places }: Segment, from: number, to: number, heads: number): Segment {
+  if (places !== undefined) return { tokens: tokens.slice(from, to), keys, values, places: places.part(from, to) };
   const sizeOf = ({ length }: Float32Array) => length / heads / tokens.length;
   const some = emptySegment(tokens.slice(from, to), heads, { keys: keys.map(sizeOf), values: values.map(sizeOf) });
   const cut = (arrays: readonly Float32Array[], into: readonly Float32Array[]) =>
@@ -242,11 +253,17 @@ function part({ tokens, keys, values }: Segment, from: number, to: number, heads
 
 function giveBackBelow({ children }: Node): void {
   for (const child of children.values()) {
-    child.segment.memory?.resize(0);
+    giveBack(child.segment);
     giveBackBelow(child);
   }
 }
 
-function bytesOf({ keys, values }: Segment): number {
+function giveBack({ memory, places }: Segment): void {
+  memory?.resize(0);
+  places?.free();
+}
+
+function bytesOf({ keys, values, places }: Segment): number {
+  if (places !== undefined) return places.bytes;
   return [...keys, ...values].reduce((sum, array) => sum + array.byteLength, 0);
 }

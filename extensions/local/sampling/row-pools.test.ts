@@ -19,7 +19,7 @@ function entries(tokens: readonly number[]) {
       ),
     ),
   );
-  return { row: 0, chunk: tokens.length, count: tokens.length, keys, values: keys.map((each) => each.map((x) => -x)) };
+  return { chunk: tokens.length, keys, values: keys.map((each) => each.map((x) => -x)) };
 }
 
 function expectHeld(pools: RowPools<Row>, row: Row): void {
@@ -55,7 +55,7 @@ test("rows hold what was put into them while they grow out of their class, and o
           const row = rows[each.row % rows.length];
           const added = Array.from({ length: each.tokens }, () => next++);
           pools.reserve(row, row.tokens.length + added.length);
-          pools.append(row, entries(added));
+          pools.append([{ of: row, row: 0, count: added.length }], entries(added));
           row.tokens.push(...added);
         } else if (each.kind === "remove") {
           const [row] = rows.splice(each.row % rows.length, 1);
@@ -92,7 +92,7 @@ test("a pool's view has all the rows that it had when a run began, also after on
   const rows = [1, 2, 3].map((): { tokens: number[] } => ({ tokens: [] }));
   pools.add(rows.map((row) => ({ row, tokens: 1 })));
   rows.forEach((row, i) => {
-    pools.append(row, entries([i + 1]));
+    pools.append([{ of: row, row: 0, count: 1 }], entries([i + 1]));
     row.tokens.push(i + 1);
   });
   await pools.reading(async () => {

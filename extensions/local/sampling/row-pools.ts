@@ -1,7 +1,18 @@
 import type { TokenId } from "../../../src/core/trajectory.ts";
 import type { GrowableFloats } from "../machine/growable.ts";
-import { type CacheShape, entrySizes, type NewEntries, SlotCache } from "./kv-cache.ts";
-import { entriesIn, type Segment } from "./prefix-cache.ts";
+import { type ModelConfig, parameterCount } from "../model/model-config.ts";
+import {
+  type Appended,
+  type CacheShape,
+  cacheBytesOfToken,
+  type Entries,
+  type EntryMemory,
+  type HostEntries,
+  type NewEntries,
+  type SlotEntries,
+} from "./entries.ts";
+import { hostMemory } from "./kv-cache.ts";
+import type { Segment } from "./prefix-cache.ts";
 
 /** A sequence that is being sampled. */
 interface Sequence {
@@ -14,13 +25,9 @@ export interface Pool<Row extends Sequence> {
   readonly rows: readonly Row[];
   /** Tokens that every slot has room for. */
   readonly capacity: number;
-  /** Keys and values of all rows, without a copy. Per layer [rows, Hk, capacity, size]. */
-  view(): KeysAndValues;
-}
-
-export interface KeysAndValues {
-  readonly keys: Float32Array[];
-  readonly values: Float32Array[];
+  readonly cache: SlotEntries;
+  /** Keys and values of all rows, without a copy. Per layer [rows, Hk, capacity, size]. @throws RangeError on a device */
+  view(): HostEntries;
 }
 
 /**
@@ -29,31 +36,40 @@ export interface KeysAndValues {
  * moves to the next class when it outgrows its own.
  */
 export class RowPools<Row extends Sequence> {
-  readonly #shape: CacheShape;
+  readonly #memory: EntryMemory;
   readonly #shortest: number;
   /** By class. */
-  readonly #pools = new Map<number, { readonly cache: SlotCache; readonly rows: Row[] }>();
+  readonly #pools = new Map<number, { readonly cache: SlotEntries; readonly rows: Row[] }>();
   readonly #isShort: () => boolean;
-  /** Whether a run reads keys and values: none may be given back then. */
+  /** Whether a run reads keys and values: none may be given back then, or moved. */
   #inUse = false;
+  /** Rows that were removed meanwhile. */
+  readonly #leaving = new Set<Row>();
 
   /**
    * @param shortest tokens of the shortest class
    * @param isShort whether memory is short: slots without a row are given back at once then
+   * @param memory the processor's if left out
    */
-  constructor(shape: CacheShape, shortest: number, isShort: () => boolean = () => false) {
-    this.#shape = shape;
+  constructor(
+    shape: CacheShape,
+    shortest: number,
+    isShort: () => boolean = () => false,
+    memory: EntryMemory = hostMemory(shape),
+  ) {
+    this.#memory = memory;
     this.#shortest = shortest;
     this.#isShort = isShort;
   }
 
   get size(): number {
-    return this.#inOrder().reduce((sum, { rows }) => sum + rows.length, 0);
+    return this.#inOrder().reduce((sum, { rows }) => sum + rows.length, 0) - this.#leaving.size;
   }
 
   /** Shorter rows first. */
   get rows(): Row[] {
-    return this.#inOrder().flatMap(({ rows }) => rows);
+    const all = this.#inOrder().flatMap(({ rows }) => rows);
+    return this.#leaving.size === 0 ? all : all.filter((row) => !this.#leaving.has(row));
   }
 
   /** Bytes of all keys and values. */
@@ -67,7 +83,7 @@ export class RowPools<Row extends Sequence> {
   }
 
   has(row: Row): boolean {
-    return this.#find(row) !== undefined;
+    return !this.#leaving.has(row) && this.#find(row) !== undefined;
   }
 
   /** Gives rows slots with room for as many tokens each. */
@@ -80,15 +96,19 @@ export class RowPools<Row extends Sequence> {
     }
   }
 
-  /** Frees a row's slot. The last row of its class moves there, so that the rows stay side by side. */
+  /** Frees a row's slot, once no run reads it. The last row of its class moves there, so that the rows stay side by side. */
   remove(row: Row): void {
+    if (this.#inUse) {
+      this.#leaving.add(row);
+      return;
+    }
     const { cache, rows, slot } = this.#locate(row);
     const last = rows.pop();
     if (last !== undefined && last !== row) {
       rows[slot] = last;
       cache.copy(rows.length, slot, last.tokens.length);
     }
-    if (!this.#inUse) this.#giveBack(cache, rows.length);
+    this.#giveBack(cache, rows.length);
   }
 
   /** Gives a row's slot to another row, whose tokens are the same. */
@@ -104,11 +124,13 @@ export class RowPools<Row extends Sequence> {
       return await run();
     } finally {
       this.#inUse = false;
+      for (const row of this.#leaving) this.remove(row);
+      this.#leaving.clear();
       for (const { cache, rows } of this.#pools.values()) this.#giveBack(cache, rows.length);
     }
   }
 
-  #giveBack(cache: SlotCache, rows: number): void {
+  #giveBack(cache: SlotEntries, rows: number): void {
     if (rows === 0) cache.clear();
     else if (this.#isShort()) cache.fit(rows);
     else cache.shrink(rows);
@@ -128,37 +150,49 @@ export class RowPools<Row extends Sequence> {
 
   /** Those that have rows, shorter ones first. */
   pools(): Pool<Row>[] {
-    return this.#inOrder().map(({ cache, rows }) => {
-      const all = [...rows];
-      // Of all these rows, also where some were cancelled while a run over another pool was read: the others' slots keep what they hold.
-      return { rows: all, capacity: cache.capacity, view: () => cache.view(all.length) };
-    });
+    return this.#inOrder().map(({ cache, rows }) => ({
+      rows: [...rows],
+      capacity: cache.capacity,
+      cache,
+      view: () => this.#viewOf(cache, 0, rows.length),
+    }));
   }
 
-  /** Keys and values of one row, without a copy. Per layer [1, Hk, capacity, size]. */
-  viewOf(row: Row): KeysAndValues & { readonly capacity: number } {
+  /** Keys and values of one row as they stand, per layer [1, Hk, capacity, size]. Undefined on a device, where that would be a copy. */
+  viewOf(row: Row): (HostEntries & { readonly capacity: number }) | undefined {
     const { cache, slot } = this.#locate(row);
-    return { ...cache.view(1, slot), capacity: cache.capacity };
+    const view = this.#memory.view({ cache, slot }, 1);
+    return view && { ...view, capacity: cache.capacity };
+  }
+
+  #viewOf(cache: SlotEntries, slot: number, rows: number): HostEntries {
+    const view = this.#memory.view({ cache, slot }, rows);
+    if (view === undefined) throw new RangeError("slots that are on a device");
+    return view;
   }
 
   /**
    * A copy of the first tokens of some rows, side by side: per layer [rows, Hk, tokens, size]. Rows with fewer tokens have any numbers behind them.
    * @param floats the copy's memory
    */
-  gather(rows: readonly Row[], tokens: number, floats: GrowableFloats): KeysAndValues {
-    const lines = rows.length * this.#shape.kvHeads * tokens;
-    const into = entriesIn(lines, entrySizes(this.#shape), (count) => floats.first(count));
-    rows.forEach((row, r) => {
-      const { cache, slot } = this.#locate(row);
-      cache.gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);
-    });
-    return into;
+  gather(rows: readonly Row[], tokens: number, floats: GrowableFloats): Entries {
+    return this.#memory.gather(
+      rows.map((row) => this.#locate(row)),
+      tokens,
+      floats,
+    );
   }
 
-  /** Appends new tokens to those of a row, which must have room for them. */
-  append(row: Row, from: NewEntries): void {
-    const { cache, slot } = this.#locate(row);
-    cache.append(slot, row.tokens.length, from);
+  /** Appends new tokens to those of some rows, which must have room for them. */
+  append(rows: readonly ({ readonly of: Row } & Pick<Appended, "row" | "count">)[], from: NewEntries): void {
+    const byCache = new Map<SlotEntries, Appended[]>();
+    for (const { of, row, count } of rows) {
+      const { cache, slot } = this.#locate(of);
+      const appended = byCache.get(cache) ?? [];
+      byCache.set(cache, appended);
+      appended.push({ slot, length: of.tokens.length, row, count });
+    }
+    for (const [cache, appended] of byCache) cache.append(appended, from);
   }
 
   /** Copies the first tokens of one row to another, which must have room for them. */
@@ -181,6 +215,7 @@ export class RowPools<Row extends Sequence> {
 
   /** Drops all rows, and gives all memory back. */
   clear(): void {
+    this.#leaving.clear();
     for (const { cache, rows } of this.#pools.values()) {
       rows.length = 0;
       if (!this.#inUse) cache.clear();
@@ -188,7 +223,7 @@ export class RowPools<Row extends Sequence> {
   }
 
   #pool(key: number) {
-    const pool = this.#pools.get(key) ?? { cache: new SlotCache(this.#shape), rows: [] };
+    const pool = this.#pools.get(key) ?? { cache: this.#memory.newSlots(), rows: [] };
     this.#pools.set(key, pool);
     return pool;
   }
@@ -213,4 +248,18 @@ export class RowPools<Row extends Sequence> {
       .sort(([a], [b]) => a - b)
       .map(([, pool]) => pool);
   }
+}
+
+/** A step costs as much as reading its weights, and by its dispatch about as many bytes more (research/notes/engine.md). */
+const dispatchBytes = 10e6;
+/** Rows whose padding is worth a step of their own. */
+const rowsWorthAStep = 16;
+
+/**
+ * Tokens of the shortest class of rows: where padding as many tokens for some rows reads what a step of their own would read, the next
+ * power of two.
+ */
+export function shortestClass(config: ModelConfig, { weights }: { readonly weights?: "float32" | "int8" }): number {
+  const bytes = (weights === "int8" ? 1 : 4) * parameterCount(config);
+  return 2 ** Math.ceil(Math.log2((bytes + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
 }

@@ -91,16 +91,19 @@ export function checkRequest(request: SampleRequest, { maxLength, vocabSize, dec
 export function drawToken(
   row: Row,
   r: number,
-  { probabilities, logits, entropies }: StepOutputs,
+  { probabilities, logits, entropies, drawn }: StepOutputs,
   vocabSize: number,
   parameters: Arrays,
 ): SampledAction["finish"] | undefined {
-  const of = (matrix: Float32Array) => matrix.subarray(r * vocabSize, (r + 1) * vocabSize);
+  const line = drawn?.lineOf.get(r) ?? r;
+  const of = (matrix: Float32Array) => matrix.subarray(line * vocabSize, (line + 1) * vocabSize);
   const { action, choice, request } = row;
   const { probabilities: possible, changed } =
     request.mask === undefined ? { probabilities: of(probabilities), changed: false } : masked(of(probabilities), request.mask);
   if (changed) (action.masked ??= []).push(action.tokens.length);
-  const chosen = chooseToken(possible, needsLogits(choice) && logits ? of(logits) : undefined, choice, row.random.uniform());
+  const chosen =
+    drawn?.chosen[r] ??
+    chooseToken(possible, needsLogits(choice) && logits ? of(logits) : undefined, choice, row.random.uniform());
   if (!Number.isFinite(chosen.logprob + entropies[r]))
     throw notFiniteError("the log-prob of a sampled token", chosen.logprob, parameters);
   action.tokens.push(chosen.token);
@@ -118,6 +121,13 @@ export function drawToken(
   if (request.stopTokens.includes(chosen.token)) return "stop";
   if (row.stopStrings?.foundIn(action.tokens)) return "stop";
   return action.tokens.length >= row.maxTokens ? "length" : undefined;
+}
+
+/** Whether nothing of a row's distribution is needed but what it draws. */
+export function drawsAlone({ request, choice, twins, pending }: Row): boolean {
+  const { mask, topLogprobs = 0 } = request;
+  const isWhole = choice.temperature === 0 || (choice.topK === 0 && choice.topP === 1);
+  return isWhole && mask === undefined && topLogprobs === 0 && twins.length === 0 && pending.length === 1;
 }
 
 /** Tokens of a row's context that a cached sequence also starts with. The last is always fed: it gives the first distribution. */
@@ -155,4 +165,13 @@ export function adopt(row: Row, cached: readonly TokenId[], twins: readonly Row[
   if (row.tokens === cached) return; // it was fed already, and has drawn what is pending
   row.pending = [...row.request.context, ...row.action.tokens].slice(cached.length);
   row.tokens.splice(0, row.tokens.length, ...cached);
+}
+
+export function isCancelled({ request }: Row): boolean {
+  return request.signal?.aborted ?? false;
+}
+
+/** What ends a request that was cancelled. */
+export function cancelled(): EngineError {
+  return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
 }

@@ -5,16 +5,20 @@ import type { SampledAction, SampleRequest, SamplerStats } from "../../../src/en
 import type { SessionOptions } from "../machine/device.ts";
 import { GrowableFloats } from "../machine/growable.ts";
 import type { Arrays } from "../model/arrays.ts";
-import { type ModelConfig, parameterCount } from "../model/model-config.ts";
+import type { ModelConfig } from "../model/model-config.ts";
 import { needsLogits } from "./choose.ts";
-import { cacheBytesOfToken } from "./kv-cache.ts";
+import { DeviceSampling, staysOnDevice } from "./device-sampling.ts";
+import type { OnDevice } from "./device-weights.ts";
+import { cacheBytesOfToken, type Entries } from "./entries.ts";
 import { Lookup } from "./lookup.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import {
   adopt,
   byToken,
+  cancelled,
   checkRequest,
   drawToken,
+  isCancelled,
   isTwin,
   type LocalAction,
   markCached,
@@ -22,9 +26,9 @@ import {
   type Row,
   sharedWith,
 } from "./row.ts";
-import { type KeysAndValues, RowPools } from "./row-pools.ts";
+import { RowPools, shortestClass } from "./row-pools.ts";
 import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
-import { stepInputs } from "./step-inputs.ts";
+import { prefillCacheBytes, prefillScoreBytes, prefillTokens, stepInputs } from "./step-inputs.ts";
 
 export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "rounded" | "weightsAsInputs"> {
   /** Actions sampled side by side. */
@@ -40,25 +44,17 @@ export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "w
   readonly shortestClass?: number;
   /**
    * Whether a row that is sampled alone is drafted from what was said before. What is drawn stays the same up to rounding: a run over several tokens
-   * sums in another order than one over each. Default false.
+   * sums in another order than one over each. Default false; a device drafts nothing.
    */
   readonly lookup?: boolean;
+  /** Weights that are on the provider's device already. */
+  readonly onDevice?: OnDevice;
   /** Text of an action so far, for stop strings. */
   readonly decode: ((tokens: readonly TokenId[]) => string) | undefined;
 }
 
-/** Tokens of one prefill run, padding included: enough to fill the cores, little enough to keep its attention in the cache. */
-export const prefillTokens = 1024;
 /** A prompt shared with another row is worth waiting for from this many tokens. */
 const worthSharing = 8;
-/** Bytes of keys and values that a prefill run may copy. A row that has more is fed alone, from where they are. */
-export const prefillCacheBytes = 128 * 2 ** 20;
-/** Bytes of a layer's scores in a prefill run, which holds three such and their mask (`prefillBytes`). */
-export const prefillScoreBytes = 64 * 2 ** 20;
-/** A step costs as much as reading its weights, and by its dispatch about as many bytes more (research/notes/engine.md). */
-const dispatchBytes = 10e6;
-/** Rows whose padding is worth a step of their own. */
-const rowsWorthAStep = 16;
 
 /**
  * Continuous batching over many requests: a row that ends frees its slot for the next at once. Contexts that continue what is
@@ -74,6 +70,8 @@ export class LocalSampler {
   readonly #prefixes: PrefixCache;
   #parameters: Arrays;
   #graph: SamplingGraph | undefined;
+  /** In place of a graph that is closed by updates. */
+  readonly #device: DeviceSampling | undefined;
   #weightVersion: number;
   #waiting: Row[] = [];
   /** Those in slots, with their keys and values. */
@@ -89,13 +87,16 @@ export class LocalSampler {
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#options = options;
+    const { provider = "cpu" } = options;
+    if (staysOnDevice(config, options)) this.#device = new DeviceSampling(config, { ...options, provider });
     this.#rows = new RowPools(
       config,
       options.shortestClass ?? shortestClass(config, options),
       () => this.heldBytes > options.cacheBytes,
+      this.#device,
     );
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
-    if (options.lookup) this.#lookup = new Lookup();
+    if (options.lookup && this.#device === undefined) this.#lookup = new Lookup();
   }
 
   /** @throws EngineError while requests are in flight */
@@ -113,6 +114,7 @@ export class LocalSampler {
     await this.#running; // what was cancelled last may still be in the middle of a run
     await this.#graph?.close();
     this.#graph = undefined;
+    await this.#device?.update(parameters);
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
     this.#prefixes.clear();
@@ -169,6 +171,8 @@ export class LocalSampler {
     await this.#running;
     await this.#graph?.close();
     this.#graph = undefined;
+    this.#prefixes.clear();
+    await this.#device?.close();
   }
 
   async #run(): Promise<void> {
@@ -176,7 +180,7 @@ export class LocalSampler {
       await host.nextTurn();
       while (this.#inFlight > 0) {
         const start = performance.now();
-        const graph = (this.#graph ??= await SamplingGraph.open(this.#config, this.#parameters, this.#options));
+        const graph = await this.#open();
         this.#admit();
         const filling = this.#rows.rows.filter((row) => row.pending.length > 1);
         // Prompts are fed together: a run for every single row that comes back from a tool would cost as much as a decoding step.
@@ -191,8 +195,14 @@ export class LocalSampler {
       this.#rejectAll(error);
     } finally {
       for (const floats of Object.values(this.#scratch)) floats.resize(0);
+      this.#device?.rest();
       this.#running = undefined;
     }
+  }
+
+  async #open(): Promise<SamplingGraph> {
+    if (this.#device !== undefined) return this.#device.open(this.#parameters);
+    return (this.#graph ??= await SamplingGraph.open(this.#config, this.#parameters, this.#options));
   }
 
   /** Rows in slots, with those that share one. */
@@ -296,9 +306,10 @@ export class LocalSampler {
     const longest = Math.max(1, ...present.map((row) => row.tokens.length));
     for (const row of present) this.#rows.reserve(row, row.tokens.length + row.pending.length);
     const isLong = present.length === 1 && longest * cacheBytesOfToken(this.#config) > prefillCacheBytes;
-    const { capacity: cachedTokens, ...cache } = isLong
-      ? this.#rows.viewOf(present[0])
-      : { capacity: longest, ...this.#rows.gather(present, longest, this.#scratch.cache) };
+    const { capacity: cachedTokens, ...cache } = (isLong ? this.#rows.viewOf(present[0]) : undefined) ?? {
+      capacity: longest,
+      ...this.#rows.gather(present, longest, this.#scratch.cache),
+    };
     const outputs = await this.#rows.reading(() => this.#step(graph, present, chunk, cachedTokens, cache));
     this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
     this.#advance(present, chunk, outputs, share);
@@ -312,9 +323,10 @@ export class LocalSampler {
     for (const row of present) this.#rows.reserve(row, row.tokens.length + 1);
     const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
     await this.#rows.reading(async () => {
-      for (const { rows, capacity, view } of this.#rows.pools()) {
+      for (const { rows, capacity, cache, view } of this.#rows.pools()) {
         if (rows.every((row) => row.pending.length > 1)) continue;
-        steps.push({ rows, outputs: await this.#step(graph, rows, 1, capacity, view(), { place: steps.length }) });
+        const step = () => this.#step(graph, rows, 1, capacity, view(), { place: steps.length });
+        steps.push({ rows, outputs: await (this.#device?.decode(rows, cache) ?? step()) });
       }
     });
     // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
@@ -326,11 +338,13 @@ export class LocalSampler {
     const fed = [...row.pending, ...draft];
     row.pending = fed;
     this.#rows.reserve(row, row.tokens.length + fed.length);
-    const { capacity, ...cache } = this.#rows.viewOf(row);
+    const found = this.#rows.viewOf(row);
+    if (found === undefined) return;
+    const { capacity, ...cache } = found;
     const outputs = await this.#rows.reading(() => this.#step(graph, [row], fed.length, capacity, cache, { reads: "all" }));
     if (!this.#rows.has(row)) return; // cancelled meanwhile
     // What turns out not to be drawn is behind the row's tokens, and written over.
-    this.#rows.append(row, { row: 0, chunk: fed.length, count: fed.length, keys: outputs.keys, values: outputs.values });
+    if (outputs.made) this.#rows.append([{ of: row, row: 0, count: fed.length }], outputs.made);
     for (let i = 0; i < fed.length && this.#rows.has(row) && row.pending[0] === fed[i]; i++) {
       row.pending = [fed[i]];
       markCached(row, row.tokens.length + 1);
@@ -343,7 +357,7 @@ export class LocalSampler {
     rows: readonly Row[],
     chunk: number,
     cachedTokens: number,
-    cache: KeysAndValues,
+    cache: Entries,
     { reads = "last", place }: { readonly reads?: "last" | "all"; readonly place?: number } = {},
   ): Promise<StepOutputs> {
     const inputs = stepInputs(rows, chunk, cachedTokens, this.#scratch.mask, reads);
@@ -353,16 +367,18 @@ export class LocalSampler {
 
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
   #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs, share: (row: Row) => void = () => {}): void {
-    rows.forEach((row, r) => {
+    // Not a prompt that a decoding step passed by, nor what was cancelled meanwhile.
+    const fed = rows.flatMap((row, r) => {
       const waits = chunk === 1 && row.pending.length > 1;
-      if (waits || !this.#rows.has(row)) return; // a prompt that a decoding step passed by; or cancelled meanwhile
-      const count = Math.min(chunk, row.pending.length);
-      this.#rows.append(row, { row: r, chunk, count, keys: outputs.keys, values: outputs.values });
-      markCached(row, row.tokens.length + count);
-      share(row);
-      if (row.pending.length > 0) return;
-      this.#draw(row, r, outputs);
+      return waits || !this.#rows.has(row) ? [] : [{ of: row, row: r, count: Math.min(chunk, row.pending.length) }];
     });
+    if (outputs.made) this.#rows.append(fed, outputs.made);
+    for (const { of: row, count } of fed) markCached(row, row.tokens.length + count); // a row that ends moves another's slot
+    for (const { of: row, row: r } of fed) {
+      if (!this.#rows.has(row)) continue; // cancelled by what another has drawn
+      share(row);
+      if (row.pending.length === 0) this.#draw(row, r, outputs);
+    }
   }
 
   /** Draws a token for a row and each of its twins from line `r` of a step's outputs. */
@@ -430,21 +446,4 @@ export class LocalSampler {
     else return; // had ended
     row.reject(cancelled());
   }
-}
-
-/**
- * Tokens of the shortest class of rows: where padding as many tokens for some rows reads what a step of their own would read, the next
- * power of two.
- */
-function shortestClass(config: ModelConfig, { weights }: Pick<SamplerOptions, "weights">): number {
-  const bytes = (weights === "int8" ? 1 : 4) * parameterCount(config);
-  return 2 ** Math.ceil(Math.log2((bytes + dispatchBytes) / (rowsWorthAStep * cacheBytesOfToken(config))));
-}
-
-function isCancelled({ request }: Row): boolean {
-  return request.signal?.aborted ?? false;
-}
-
-function cancelled(): EngineError {
-  return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
 }

@@ -1,17 +1,21 @@
 import { requireExactInt8 } from "../graph/exact-int8.ts";
 import { Graph } from "../graph/graph.ts";
 import { useRoundedProducts } from "../graph/rounded.ts";
-import { type FloatValue, Session, type Value } from "../graph/session.ts";
+import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { SessionOptions } from "../machine/device.ts";
+import { DeviceTensor } from "../machine/native/tensor.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
-import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
+import { type ModelConfig, parameterCount, parameterShapes } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { type RoundedMatrices, roundedOf } from "../model/rounded.ts";
 import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf, unembed } from "../model/transformer.ts";
 import { unseen } from "../training/masks.ts";
 import { ScratchArrays } from "../training/scratch.ts";
+import type { Chosen } from "./choose.ts";
+import type { DeviceSlotMemory } from "./device-slots.ts";
+import type { Entries, NewEntries } from "./entries.ts";
 
 /**
  * One step of sampling: R rows take C new tokens each, attend to S cached ones, and give the distributions of what follows D of the
@@ -31,8 +35,8 @@ export interface StepInputs {
   /** [R, 1, 1, C, S + C] */
   readonly mask: Float32Array;
   /** Per layer [R, Hk, 1, S, size]. */
-  readonly keys: readonly Float32Array[];
-  readonly values: readonly Float32Array[];
+  readonly keys: Entries["keys"];
+  readonly values: Entries["values"];
   /** [D]: flat indices (row · C + position) of the new tokens whose distributions are read, one row's behind another's. */
   readonly read: Int32Array;
   /** [D, 1] */
@@ -40,16 +44,25 @@ export interface StepInputs {
 }
 
 export interface StepOutputs {
-  /** [D, V]: softmax(logits / temperature). */
+  /** [D, V]: softmax(logits / temperature). Where lines are drawn already, of those that are not. */
   readonly probabilities: Float32Array;
   /** [D, V]; only where asked for. */
   readonly logits: Float32Array | undefined;
   /** [D]: entropy of `probabilities` in nats. */
   readonly entropies: Float32Array;
-  /** Per layer [R, Hk, C, size]. */
-  readonly keys: readonly Float32Array[];
-  readonly values: readonly Float32Array[];
+  /** Per layer [R, Hk, C, size]; undefined where the step has put them into the slots itself. */
+  readonly made: NewEntries | undefined;
+  /** Where the step has drawn itself. */
+  readonly drawn?: {
+    /** What it drew of each line; undefined for one that is to be drawn of its probabilities. */
+    readonly chosen: readonly (Chosen | undefined)[];
+    /** Where a line's probabilities and logits are. */
+    readonly lineOf: ReadonlyMap<number, number>;
+  };
 }
+
+/** Products, parameters times tokens, of a step that the event loop waits for: another thread costs as much as a tenth of a millisecond. */
+const shortProducts = 1e8;
 
 /** Weights of this many bytes are inputs, smaller ones constants. */
 export const largeBytes = 512 * 2 ** 20;
@@ -61,6 +74,11 @@ export interface SamplingOptions extends SessionOptions {
   readonly weights?: SamplerWeights;
   /** Matrices that are in 8 or 4 bits already, by name; "int8" rounds all others. */
   readonly rounded?: RoundedMatrices;
+  /** Weights and memory on the provider's device: what a step over prompts reads and makes stays there. */
+  readonly device?: {
+    readonly weights: Readonly<Record<string, DeviceTensor>>;
+    readonly memory: DeviceSlotMemory;
+  };
 }
 
 export type SamplerWeights = "float32" | "int8";
@@ -68,17 +86,27 @@ export type SamplerWeights = "float32" | "int8";
 export class SamplingGraph {
   readonly #session: Session;
   readonly #config: ModelConfig;
+  readonly #parameters: number;
   /** Those that are inputs. */
   readonly #weights: Readonly<Record<string, Value>>;
+  readonly #device: SamplingOptions["device"];
   readonly #kept = new ScratchArrays();
 
-  private constructor(session: Session, config: ModelConfig, weights: Readonly<Record<string, Value>>) {
+  private constructor(
+    session: Session,
+    config: ModelConfig,
+    weights: Readonly<Record<string, Value>>,
+    device: SamplingOptions["device"],
+  ) {
     this.#session = session;
     this.#config = config;
+    this.#parameters = parameterCount(config);
     this.#weights = weights;
+    this.#device = device;
   }
 
   static async open(config: ModelConfig, parameters: Arrays, options: SamplingOptions): Promise<SamplingGraph> {
+    if (options.device !== undefined) return SamplingGraph.#onDevice(config, options);
     const bytes = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (options.weights === "int8") await requireExactInt8(options);
     const rounded = options.weights === "int8" ? roundedOf(config, parameters, options.rounded) : undefined;
@@ -100,7 +128,16 @@ export class SamplingGraph {
       for (const name of Object.keys(feeds)) if (!taken.has(name)) delete feeds[name];
     }
     const session = await Session.open(graph, { ...options, fewNodes: true });
-    return new SamplingGraph(session, config, feeds);
+    return new SamplingGraph(session, config, feeds, undefined);
+  }
+
+  /** Of a model on a device, with its adapter merged. */
+  static async #onDevice(config: ModelConfig, options: SamplingOptions): Promise<SamplingGraph> {
+    const merged = { ...config, lora: undefined };
+    const none = new Float32Array(0);
+    const weights = new Map([...parameterShapes(merged)].map(([name, shape]): [string, Value] => [name, { data: none, shape }]));
+    const session = await Session.open(samplingGraph(merged, weights, { weightsAsInputs: true }), { ...options, fewNodes: true });
+    return new SamplingGraph(session, merged, {}, options.device);
   }
 
   /**
@@ -117,10 +154,14 @@ export class SamplingGraph {
     const cacheShape = [rows, kvHeads, 1, cached, headDim];
     const allLayers = Array.from({ length: layers }, (_, layer) => layer);
     const attending = allLayers.filter((layer) => typeOf(this.#config, layer) !== "conv");
-    const cache = (name: string, data: readonly Float32Array[]) =>
-      attending.map((layer) => [`${name}${layer}`, { data: data[layer], shape: cacheShape }]);
+    const cache = (name: string, all: Entries["keys"]) =>
+      attending.map((layer) => {
+        const data = all[layer];
+        return [`${name}${layer}`, data instanceof Float32Array ? { data, shape: cacheShape } : data];
+      });
     const feeds = {
       ...this.#weights,
+      ...this.#device?.weights,
       tokens: { data: inputs.tokens, shape: [rows, chunk] },
       positions: { data: inputs.positions, shape: [rows, chunk] },
       mask: { data: inputs.mask, shape: maskShape },
@@ -141,28 +182,68 @@ export class SamplingGraph {
       ...Object.fromEntries(attending.map((layer) => [`newValues${layer}`, entry(headDim)])),
       ...(logits && { logits: [read.length, vocabSize] }),
     };
-    const outputs = chunk === 1 ? await this.#runInto(feeds, shapes, place) : await this.#session.run(feeds, Object.keys(shapes));
+    const made = this.#device?.memory.scratch("new", entry(headDim));
+    const outputs = await this.#run(feeds, shapes, made, { isDecoding: chunk === 1, place, short: this.#isShort(inputs) });
     return {
       probabilities: outputs.probabilities,
       logits: logits ? outputs.logits : undefined,
       entropies: outputs.entropies,
-      keys: allLayers.map((layer) => outputs[`newKeys${layer}`]),
-      values: allLayers.map((layer) => outputs[`newValues${layer}`] ?? new Float32Array()),
+      made: {
+        chunk,
+        ...(made ?? {
+          keys: allLayers.map((layer) => outputs[`newKeys${layer}`]),
+          values: allLayers.map((layer) => outputs[`newValues${layer}`] ?? new Float32Array()),
+        }),
+      },
     };
+  }
+
+  #run(
+    feeds: Readonly<Record<string, Feed>>,
+    shapes: Readonly<Record<string, readonly number[]>>,
+    made: Entries | undefined,
+    { isDecoding, place, short }: { readonly isDecoding: boolean; readonly place: number; readonly short: boolean },
+  ): Promise<Record<string, Float32Array>> {
+    if (made !== undefined) return this.#runOnDevice(feeds, shapes, made);
+    return isDecoding ? this.#runInto(feeds, shapes, { place, short }) : this.#session.run(feeds, Object.keys(shapes), { short });
+  }
+
+  /** Whether a step takes a few milliseconds of a core. */
+  #isShort({ rows, chunk }: StepInputs): boolean {
+    return rows * chunk * this.#parameters < shortProducts;
+  }
+
+  /** Keys and values stay on the device. */
+  async #runOnDevice(
+    feeds: Readonly<Record<string, Feed>>,
+    shapes: Readonly<Record<string, readonly number[]>>,
+    made: Entries,
+  ): Promise<Record<string, Float32Array>> {
+    const into: Record<string, FloatValue | DeviceTensor> = {};
+    for (const [name, shape] of Object.entries(shapes)) {
+      const [, kind, layer] = /^new(Keys|Values)(\d+)$/.exec(name) ?? [];
+      const there = made[kind === "Keys" ? "keys" : "values"][Number(layer ?? Number.NaN)];
+      if (there !== undefined && !(there instanceof Float32Array)) into[name] = there;
+      else into[name] = { data: new Float32Array(shape.reduce((product, size) => product * size, 1)), shape };
+    }
+    await this.#session.runInto(feeds, into);
+    return Object.fromEntries(
+      Object.entries(into).flatMap(([name, value]) => (value instanceof DeviceTensor ? [] : [[name, value.data]])),
+    );
   }
 
   /** Runs into arrays that are kept from step to step: new ones for each would wait for the garbage collector. */
   async #runInto(
-    feeds: Readonly<Record<string, Value>>,
+    feeds: Readonly<Record<string, Feed>>,
     shapes: Readonly<Record<string, readonly number[]>>,
-    place: number,
+    { place, short }: { readonly place: number; readonly short: boolean },
   ): Promise<Record<string, Float32Array>> {
     const into: Record<string, FloatValue> = {};
     for (const [name, shape] of Object.entries(shapes)) {
       const length = shape.reduce((product, size) => product * size, 1);
       into[name] = { data: this.#kept.get(`${name} ${place}`, length), shape };
     }
-    await this.#session.runInto(feeds, into);
+    await this.#session.runInto(feeds, into, { short });
     return Object.fromEntries(Object.entries(into).map(([name, { data }]) => [name, data]));
   }
 
@@ -217,7 +298,7 @@ function lookBackFeeds(config: ModelConfig, { rows, chunk, cached, positions, ke
   }
   const size = hiddenSize / kvHeads;
   keys.forEach((layerKeys, layer) => {
-    if (typeOf(config, layer) !== "conv") return;
+    if (typeOf(config, layer) !== "conv" || !(layerKeys instanceof Float32Array)) return;
     const state = new Float32Array(rows * before * hiddenSize);
     for (let row = 0; row < rows; row++)
       for (let d = 0; d < before; d++) {

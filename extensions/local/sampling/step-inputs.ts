@@ -2,6 +2,13 @@ import type { GrowableFloats } from "../machine/growable.ts";
 import type { Row } from "./row.ts";
 import type { StepInputs } from "./sampling-graph.ts";
 
+/** Tokens of one prefill run, padding included: enough to fill the cores, little enough to keep its attention in the cache. */
+export const prefillTokens = 1024;
+/** Bytes of keys and values that a prefill run may copy. A row that has more is fed alone, from where they are. */
+export const prefillCacheBytes = 128 * 2 ** 20;
+/** Bytes of a layer's scores in a prefill run, which holds three such and their mask (`prefillBytes`). */
+export const prefillScoreBytes = 64 * 2 ** 20;
+
 /**
  * Inputs of a run over the next tokens of some rows, at most `chunk` each.
  * @param mask its memory

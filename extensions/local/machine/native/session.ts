@@ -15,29 +15,37 @@ export class Binding {
   readonly #library: Library;
   readonly #session: Pointer;
   readonly #binding: Pointer;
+  readonly #cpu: Pointer;
   readonly #options: Pointer;
   readonly #crossing: Crossing | undefined;
   #out = 0;
-  /** Values of host tensors, and the arrays that the library has the addresses of. */
-  readonly #values: Pointer[] = [];
-  readonly #kept: unknown[] = [];
+  /** Values of host tensors by name, and the arrays that the library has the addresses of. */
+  readonly #values = new Map<string, { readonly value: Pointer; readonly kept: unknown }>();
 
-  /** @param crossing counts the bytes of host tensors that runs take and give, where these are not the session's own memory */
-  constructor(library: Library, session: Pointer, crossing?: Crossing, options: Pointer = 0n) {
+  /**
+   * @param cpu the kind of memory that host tensors are in
+   * @param crossing counts the bytes of host tensors that runs take and give, where these are not the session's own memory
+   */
+  constructor(library: Library, session: Pointer, cpu: Pointer, crossing?: Crossing, options: Pointer = 0n) {
     this.#library = library;
+    this.#cpu = cpu;
     this.#session = session;
     this.#crossing = crossing;
     this.#options = options;
     this.#binding = library.make("CreateIoBinding", session);
   }
 
-  input(name: string, tensor: RuntimeTensor, memory: Pointer): void {
-    this.#library.call("BindInput", this.#binding, name, this.#valueOf(tensor, memory));
+  /** In place of what was bound by this name. */
+  input(name: string, tensor: RuntimeTensor): void {
+    const before = this.#values.get(name);
+    this.#values.delete(name);
+    this.#library.call("BindInput", this.#binding, name, this.#valueOf(name, tensor));
+    if (before !== undefined) this.#library.call("ReleaseValue", before.value);
     if (tensor instanceof HostTensor && this.#crossing) this.#crossing.up += tensor.data.byteLength; // where it is bound
   }
 
-  output(name: string, tensor: RuntimeTensor, memory: Pointer): void {
-    this.#library.call("BindOutput", this.#binding, name, this.#valueOf(tensor, memory));
+  output(name: string, tensor: RuntimeTensor): void {
+    this.#library.call("BindOutput", this.#binding, name, this.#valueOf(name, tensor));
     if (tensor instanceof HostTensor) this.#out += tensor.data.byteLength;
   }
 
@@ -86,13 +94,12 @@ export class Binding {
 
   release(): void {
     this.#library.call("ReleaseIoBinding", this.#binding);
-    for (const value of this.#values) this.#library.call("ReleaseValue", value);
+    for (const { value } of this.#values.values()) this.#library.call("ReleaseValue", value);
     if (this.#options) this.#library.call("ReleaseRunOptions", this.#options);
-    this.#values.length = 0;
-    this.#kept.length = 0;
+    this.#values.clear();
   }
 
-  #valueOf(tensor: RuntimeTensor, memory: Pointer): Pointer {
+  #valueOf(name: string, tensor: RuntimeTensor): Pointer {
     if (tensor instanceof DeviceTensor) return tensor.value;
     if (!(tensor instanceof HostTensor)) throw new RangeError("a tensor of another runtime");
     const { type, data, dims } = tensor;
@@ -101,15 +108,14 @@ export class Binding {
     const { number } = elements[type];
     const value = this.#library.make(
       "CreateTensorWithDataAsOrtValue",
-      memory,
+      this.#cpu,
       there,
       data.byteLength,
       shape,
       dims.length,
       number,
     );
-    this.#values.push(value);
-    this.#kept.push(there);
+    this.#values.set(name, { value, kept: there });
     return value;
   }
 }
@@ -147,7 +153,7 @@ export class NativeSession implements RuntimeSession {
     const value = this.#made(() =>
       library.make("CreateTensorAsOrtValue", this.#allocator, shape, dims.length, elements[type].number),
     );
-    return new DeviceTensor(library, value, type, dims);
+    return new DeviceTensor(library, value, this.memory, type, dims);
   }
 
   #made(make: () => Pointer): Pointer {
@@ -167,9 +173,9 @@ export class NativeSession implements RuntimeSession {
     const { library, cpu, crossed } = this.#native;
     const crossing = this.provider === "cpu" ? undefined : crossed;
     const options = captured === undefined ? undefined : runOptions(library, captured);
-    const binding = new Binding(library, this.#session, crossing, options);
-    for (const [name, tensor] of Object.entries(inputs)) binding.input(name, tensor, cpu);
-    for (const [name, tensor] of Object.entries(outputs)) binding.output(name, tensor, cpu);
+    const binding = new Binding(library, this.#session, cpu, crossing, options);
+    for (const [name, tensor] of Object.entries(inputs)) binding.input(name, tensor);
+    for (const [name, tensor] of Object.entries(outputs)) binding.output(name, tensor);
     return binding;
   }
 
@@ -186,7 +192,7 @@ export class NativeSession implements RuntimeSession {
         : Object.entries(fetch);
       for (const [name, tensor] of wanted)
         if (tensor === null) binding.outputTo(name, cpu);
-        else binding.output(name, tensor, cpu);
+        else binding.output(name, tensor);
       if (short) binding.runHere();
       else await binding.run();
       const values = binding.outputs(allocator);

@@ -30,13 +30,26 @@ export class DeviceTensor implements RuntimeTensor {
   readonly type: ElementType;
   readonly dims: readonly number[];
   readonly #library: Library;
+  readonly #memory: Pointer;
   #value: Pointer;
 
-  constructor(library: Library, value: Pointer, type: ElementType, dims: readonly number[]) {
+  /** @param memory the kind of memory that the value is in */
+  constructor(library: Library, value: Pointer, memory: Pointer, type: ElementType, dims: readonly number[]) {
     this.type = type;
     this.dims = dims;
     this.#library = library;
+    this.#memory = memory;
     this.#value = value;
+  }
+
+  /** The same numbers in another shape, or the first of them. To be disposed of too, and not to be used once this tensor is. */
+  view(dims: readonly number[]): DeviceTensor {
+    const [{ number, bytes }, size] = [elements[this.type], count(dims)];
+    if (size > count(this.dims)) throw new RangeError(`a view of ${size} numbers of ${count(this.dims)}`);
+    const at = this.#library.make("GetTensorMutableData", this.value);
+    const shape = BigInt64Array.from(dims, BigInt);
+    const made = ["CreateTensorWithDataAsOrtValue", this.#memory, at, bytes * size, shape, dims.length, number] as const;
+    return new DeviceTensor(this.#library, this.#library.make(...made), this.#memory, this.type, dims);
   }
 
   /** @throws RangeError for one that was disposed of */

@@ -1,0 +1,170 @@
+import { type Lowering, misfit, type OnnxAttribute, type Operator } from "./operator.ts";
+import { product } from "./products.ts";
+import type { Tensor } from "./tensor.ts";
+
+/** Numbers of element types in onnx.proto. */
+const [float32, int32, int64] = [1, 6, 7];
+const unseen = -1e9;
+
+/** Emits nodes that each make one value. @returns its name */
+function emitter(to: Lowering) {
+  return (type: string, inputs: readonly string[], attributes?: Record<string, OnnxAttribute>, out = to.temporary()): string => {
+    to.emit({ type, inputs, outputs: [out], attributes });
+    return out;
+  };
+}
+
+/**
+ * x with updates [..., U] at the indices of the last axis that ids [..., U] name; both may have less of the other axes than x. Where x and the result
+ * are bound to one tensor, that is written in place.
+ */
+export const scatterLast: Operator<object> = {
+  infer: ([x]) => [{ shape: x.shape, type: x.type }],
+  lower: (to, [x, ids, updates], [out]) => {
+    const axis = { int: x.shape.length - 1 };
+    to.emit({ type: "ScatterElements", inputs: [x.name, ids.name, updates.name], outputs: [out.name], attributes: { axis } });
+  },
+};
+
+/**
+ * What a step takes of each row, of step [R, 5]: its token, position, uniform number, inverse temperature, and 1 where it is greedy, else 0. Gives tokens
+ * [R, 1], positions [R, 1], what tokens see of the slots in range [S] as masks [R, 1, 1, S] (without and with a window), the column of each that its
+ * keys go to as indices [R, heads, size, 1], and the last three numbers [R, 1].
+ */
+export const rowInputs: Operator<{ heads: number; size: number; window?: number }> = {
+  infer: ([step, range], { heads, size }) => {
+    const [rows, mask] = [step.shape[0], [step.shape[0], 1, 1, range.shape[0]]];
+    const float = (shape: Tensor["shape"]) => ({ shape, type: "float32" as const });
+    return [
+      ...[{ shape: [rows, 1], type: "int32" as const }, { shape: [rows, 1], type: "int64" as const }, float(mask), float(mask)],
+      ...[{ shape: [rows, heads, size, 1], type: "int32" as const }, float([rows, 1]), float([rows, 1]), float([rows, 1])],
+    ];
+  },
+  lower: (to, [step, range], [tokens, positions, mask, narrow, columns, uniforms, temperatures, greedy], options) => {
+    const emit = emitter(to);
+    const [token, position] = [to.temporary(), to.temporary()];
+    const parts = [token, position, uniforms.name, temperatures.name, greedy.name];
+    to.emit({
+      type: "Split",
+      inputs: [step.name, to.integers([1, 1, 1, 1, 1])],
+      outputs: parts,
+      attributes: { axis: { int: 1 } },
+    });
+    emit("Cast", [token], { to: { int: int32 } }, tokens.name);
+    emit("Cast", [position], { to: { int: int64 } }, positions.name);
+    const apart = emit("Reshape", [position, to.integers([-1, 1, 1, 1])]);
+    const column = emit("Cast", [apart], { to: { int: int32 } });
+    emit("Expand", [column, to.integers([1, options.heads, options.size, 1])], undefined, columns.name);
+    const [zero, hidden] = [0, unseen].map((value) => to.floats(Float32Array.of(value), [1]));
+    const slots = emit("Reshape", [range.name, to.integers([1, 1, 1, -1])]);
+    const before = emit("LessOrEqual", [slots, apart]);
+    emit("Where", [before, zero, hidden], undefined, mask.name);
+    if (options.window === undefined) return;
+    const first = emit("Sub", [apart, to.floats(Float32Array.of(options.window), [1])]);
+    const inside = emit("And", [before, emit("Greater", [slots, first])]);
+    emit("Where", [inside, zero, hidden], undefined, narrow.name);
+  },
+};
+
+/**
+ * Attention of one token a row, q [R, H, 1, size], to keys and values [R, Hk, size, S]: as columns, so that a new one is written by one scatter. Mask
+ * [R, 1, 1, S]. Heads that share keys are one product.
+ */
+export const columnAttention: Operator<{ scale: number }> = {
+  infer: ([q]) => [{ shape: q.shape, type: "float32" }],
+  lower: (to, [q, k, v, mask], [out], { scale }) => {
+    const [heads, kvHeads, size] = [Number(q.shape[1]), Number(k.shape[1]), Number(k.shape[2])];
+    if (heads % kvHeads !== 0 || q.shape[2] !== 1) throw misfit("columnAttention", [q, k]);
+    const emit = emitter(to);
+    const scaled = emit("Mul", [q.name, to.floats(Float32Array.of(scale), [1])]);
+    const queries = emit("Reshape", [scaled, to.integers([0, kvHeads, heads / kvHeads, size])]);
+    const scores = emit("Add", [emit("MatMul", [queries, k.name]), mask.name]);
+    const probabilities = emit("Softmax", [scores], { axis: { int: -1 } });
+    // Where a transposed factor would be a copy of the cache, the small one is transposed, and the product.
+    const swapped = !to.has("FusedMatMul");
+    const mixed = to.temporary();
+    if (swapped) {
+      const perm = { perm: { ints: [0, 1, 3, 2] } };
+      const columns = emit("MatMul", [v.name, emit("Transpose", [probabilities], perm)]);
+      emit("Transpose", [columns], perm, mixed);
+    } else product(to, [probabilities, 4], [v.name, 4], mixed, { transB: true });
+    emit("Reshape", [mixed, to.integers([0, heads, 1, size])], undefined, out.name);
+  },
+};
+
+/** Rounding may leave a sum below the number that is drawn: the last possible token is meant then. */
+const justBelow = 1 - 2 ** -23;
+
+/**
+ * Inverts the cumulative distribution of probabilities [R, V] at uniform numbers [R, 1]: the first token whose cumulative probability is above its
+ * number, or the likeliest where greedy [R, 1] is 1 (its number has to be 0). In two levels, blocks of tokens and one block's tokens, since a running sum over all of V is
+ * quadratic on GPUs. Gives the tokens as numbers [R, 1] and their probabilities [R, 1].
+ */
+export const drawTokens: Operator<object> = {
+  infer: ([probabilities]) => {
+    const shape = [probabilities.shape[0], 1];
+    return [
+      { shape, type: "float32" },
+      { shape, type: "int32" },
+      { shape, type: "float32" },
+    ];
+  },
+  lower: (to, [probabilities, uniforms, greedy], [tokens, ids, chosen]) => {
+    const emit = emitter(to);
+    const vocabulary = Number(probabilities.shape[1]);
+    const { blocks, size } = blocksOf(vocabulary);
+    const number = (value: number) => to.floats(Float32Array.of(value), [1]);
+    const filling = blocks * size - vocabulary;
+    const at = (values: string, index: string) => emit("GatherElements", [values, index], { axis: { int: 1 } });
+    const cast = (value: string, type: number) => emit("Cast", [value], { to: { int: type } });
+    // Where greedy, all mass is on the likeliest tokens, the first of which is above the number 0.
+    const peaks = emit("ReduceMax", [probabilities.name, to.integers([1])]);
+    const likeliest = cast(emit("GreaterOrEqual", [probabilities.name, peaks]), float32);
+    const from = emit("Where", [emit("Greater", [greedy.name, number(0.5)]), likeliest, probabilities.name]);
+    const all = filling === 0 ? from : emit("Pad", [from, to.integers([0, 0, 0, filling])]);
+    const apart = emit("Reshape", [all, to.integers([-1, blocks, size])]);
+    /** Where running sums [R, N] first exceed a limit [R, 1], which stays below the last of them. */
+    const firstAbove = (sums: string, limit: string, count: number) => {
+      const slice = [to.integers([count - 1]), to.integers([count]), to.integers([1])];
+      const last = emit("Mul", [emit("Slice", [sums, ...slice]), number(justBelow)]);
+      const below = emit("Min", [limit, last]);
+      const passed = cast(emit("LessOrEqual", [sums, below]), float32);
+      return { limit: below, index: emit("ReduceSum", [passed, to.integers([1])]) };
+    };
+    const sums = emit("ReduceSum", [apart, to.integers([2])], { keepdims: { int: 0 } });
+    const running = (values: string, exclusive = 0) =>
+      emit("CumSum", [values, to.integers([1])], { exclusive: { int: exclusive } });
+    const block = firstAbove(running(sums), uniforms.name, blocks);
+    const blockId = cast(block.index, int32);
+    const rest = emit("Max", [emit("Sub", [block.limit, at(running(sums, 1), blockId)]), number(0)]);
+    const everyOf = emit("Expand", [emit("Reshape", [blockId, to.integers([-1, 1, 1])]), to.integers([1, 1, size])]);
+    const inside = emit("Reshape", [at(apart, everyOf), to.integers([-1, size])]);
+    const within = firstAbove(running(inside), rest, size);
+    emit("Add", [emit("Mul", [block.index, number(size)]), within.index], undefined, tokens.name);
+    emit("Cast", [tokens.name], { to: { int: int32 } }, ids.name);
+    emit("GatherElements", [probabilities.name, ids.name], { axis: { int: 1 } }, chosen.name);
+  },
+};
+
+/** Blocks of about as many tokens as there are blocks; a last one that is filled up only where no such number divides the vocabulary. */
+function blocksOf(vocabulary: number): { readonly blocks: number; readonly size: number } {
+  const root = Math.sqrt(vocabulary);
+  for (let size = Math.ceil(root); size <= 2 * root; size++)
+    if (vocabulary % size === 0) return { size, blocks: vocabulary / size };
+  const size = Math.ceil(root);
+  return { size, blocks: Math.ceil(vocabulary / size) };
+}
+
+/** x [R, V] at the columns that ids [R, 1] name. */
+export const pick: Operator<object> = {
+  infer: ([x, ids]) => [{ shape: ids.shape, type: x.type }],
+  lower: (to, [x, ids], [out]) =>
+    to.emit({ type: "GatherElements", inputs: [x.name, ids.name], outputs: [out.name], attributes: { axis: { int: 1 } } }),
+};
+
+/** Zeros of a shape, of the sizes that an int64 vector says. */
+export const zeros: Operator<{ shape: Tensor["shape"] }> = {
+  infer: (_, { shape }) => [{ shape, type: "float32" }],
+  lower: (to, [sizes], [out]) =>
+    to.emit({ type: "Expand", inputs: [to.floats(Float32Array.of(0), [1]), sizes.name], outputs: [out.name] }),
+};
