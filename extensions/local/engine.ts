@@ -16,7 +16,7 @@ import type {
 } from "../../src/engines/engine.ts";
 import { requireCapability, requireStepOptions } from "../../src/engines/engine.ts";
 import { localCapabilities } from "./capabilities.ts";
-import { adaptedConfig, arraysOf, type HeldModel, holdModel } from "./held.ts";
+import { adaptedConfig, arraysOf, deviceParameters, type HeldModel, holdModel } from "./held.ts";
 import { isGpu } from "./machine/device.ts";
 import { gpuPassBytes } from "./machine/gpu-memory.ts";
 import { readAdapter } from "./model/adapter-folder.ts";
@@ -28,6 +28,7 @@ import { parameterCount } from "./model/model-config.ts";
 import { loadModel, type Model } from "./model/model-folder.ts";
 import { type RoundedMatrices, type RoundedMatrix, roundedLogprobTolerance, roundLayers } from "./model/rounded.ts";
 import { type LocalEngineOptions, requireConsistent, roundedBase, samplerWeights } from "./options.ts";
+import { staysOnDevice } from "./sampling/device-sampling.ts";
 import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import type { LocalAction } from "./sampling/row.ts";
@@ -73,6 +74,7 @@ export class LocalEngine implements Engine {
   readonly #workers: Workers | undefined;
   readonly #sampler: LocalSampler;
   readonly #samplerOptions: SamplerOptions;
+  readonly #staysOnDevice: boolean;
   /** Whether a step was called since the last action. */
   #stepped = false;
   readonly #count: TrainingCount = { computedTokens: 0, denseTokens: 0, seconds: 0 };
@@ -110,14 +112,17 @@ export class LocalEngine implements Engine {
       ...{ count: this.#count, order: this.#order, frozen, rounded: held.precision === "float32" ? undefined : sampled },
       ...{ recompute, passBytes, restBytes },
     };
-    const arrays = new Map([...frozen.arrays, ...learned.arrays]);
     this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
     const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
     this.#samplerOptions = {
       ...{ threads, provider, runtime, precision, slots, maxLength: this.info.maxLength },
       ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },
     };
-    this.#sampler = new LocalSampler(config, arrays, 0, this.#samplerOptions);
+    // On a device the sampler computes with the tensors that steps change, and needs no arrays.
+    this.#staysOnDevice = staysOnDevice(config, this.#samplerOptions);
+    const placed = () => deviceParameters(held);
+    const arrays = this.#staysOnDevice ? new Map() : new Map([...frozen.arrays, ...learned.arrays]);
+    this.#sampler = new LocalSampler(config, arrays, 0, { ...this.#samplerOptions, ...(this.#staysOnDevice && { placed }) });
   }
 
   get weightVersion(): number {
@@ -295,6 +300,7 @@ export class LocalEngine implements Engine {
   }
 
   async #updateSampler(): Promise<void> {
-    await this.#sampler.update(await arraysOf(this.#held), this.weightVersion);
+    const arrays = this.#staysOnDevice ? new Map() : await arraysOf(this.#held);
+    await this.#sampler.update(arrays, this.weightVersion);
   }
 }

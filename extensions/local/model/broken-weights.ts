@@ -1,8 +1,16 @@
 import { EngineError } from "../../../src/core/errors.ts";
 import type { Logprobs } from "../../../src/core/policy.ts";
 
-/** Returns an error that names the weights which make log-probs impossible: a NaN among them would otherwise read as a model that knows nothing. */
-export function notFiniteError(what: string, logprob: number, parameters: ReadonlyMap<string, Float32Array>): EngineError {
+/**
+ * Returns an error that names the weights which make log-probs impossible: a NaN among them would otherwise read as a model that knows nothing.
+ * @param parameters undefined where they are on a device
+ */
+export function notFiniteError(what: string, logprob: number, parameters?: ReadonlyMap<string, Float32Array>): EngineError {
+  if (parameters === undefined)
+    return new EngineError(what, logprob, {
+      expected: "a finite number",
+      hint: "Weights are not finite, or an activation overflowed. Go back to an earlier checkpoint, or copy the model's folder from its source again.",
+    });
   const broken = brokenWeights(parameters);
   return new EngineError(what, logprob, {
     expected: "a finite number",

@@ -1,6 +1,5 @@
 import type { DeviceEntries } from "../graph/device-entries.ts";
 import { DeviceMemory, type Prepared } from "../graph/device-memory.ts";
-import { Graph } from "../graph/graph.ts";
 import { Session } from "../graph/session.ts";
 import { isGpu, type Provider, type SessionOptions } from "../machine/device.ts";
 import type { Binding } from "../machine/native/session.ts";
@@ -9,6 +8,7 @@ import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { decodeGraph, given, taken } from "./decode-graph.ts";
 import { type DeviceSlots, rowsFor } from "./device-slots.ts";
+import type { DeviceWeights } from "./device-weights.ts";
 
 /** What a row brings to a decoding step. */
 export interface DecodedRow {
@@ -58,10 +58,9 @@ interface Ready {
 /** Decoding steps on a device. Nothing crosses but five numbers of each row and four of what it drew; a step that repeats is recorded. */
 export class DeviceDecoder {
   readonly #config: ModelConfig;
-  readonly #weights: Readonly<Record<string, DeviceTensor>>;
+  readonly #weights: DeviceWeights;
   readonly #memory: DeviceMemory;
   readonly #options: SessionOptions & { readonly provider: Provider };
-  readonly #lines: Session;
   /** By rows and slots, the one made longest ago first. */
   readonly #ready = new Map<string, Ready>();
   readonly #ranges = new Map<number, DeviceTensor>();
@@ -71,9 +70,9 @@ export class DeviceDecoder {
 
   private constructor(
     config: ModelConfig,
-    weights: Readonly<Record<string, DeviceTensor>>,
+    weights: DeviceWeights,
     options: SessionOptions & { readonly provider: Provider },
-    { memory, session, lines }: { readonly memory: DeviceMemory; readonly session: Session; readonly lines: Session },
+    { memory, session }: { readonly memory: DeviceMemory; readonly session: Session },
   ) {
     this.#config = config;
     this.#weights = weights;
@@ -81,19 +80,16 @@ export class DeviceDecoder {
     this.#memory = memory;
     this.#session = session;
     this.#opened = recorded;
-    this.#lines = lines;
   }
 
-  /** @param weights of all parameters, which must stay where they are */
   static async open(
     config: ModelConfig,
-    weights: Readonly<Record<string, DeviceTensor>>,
+    weights: DeviceWeights,
     options: SessionOptions & { readonly provider: Provider },
   ): Promise<DeviceDecoder> {
     const memory = await DeviceMemory.of(options.provider);
     const session = await openSteps(config, options);
-    const lines = await Session.open(linesGraph(config.vocabSize), options);
-    return new DeviceDecoder(config, weights, options, { memory, session, lines });
+    return new DeviceDecoder(config, weights, options, { memory, session });
   }
 
   /** One token of each row, in the order of their slots, of which there are as many as `rowsFor` says. */
@@ -110,6 +106,11 @@ export class DeviceDecoder {
     return { drawn, lines: (some) => this.#linesOf(some) };
   }
 
+  /** Forgets all steps, where weights have moved. */
+  forgetAll(): void {
+    for (const [key, ready] of this.#ready) this.#drop(key, ready);
+  }
+
   /** Forgets the steps over slots that are given back. */
   forget(entries: DeviceEntries): void {
     for (const [key, ready] of this.#ready) if (ready.entries === entries) this.#drop(key, ready);
@@ -120,16 +121,14 @@ export class DeviceDecoder {
     for (const range of this.#ranges.values()) range.dispose();
     this.#ranges.clear();
     await this.#session.close();
-    await this.#lines.close();
   }
 
   async #linesOf(rows: readonly number[]): Promise<{ probabilities: Float32Array; logits: Float32Array }> {
     const board = this.#board;
     if (board === undefined) throw new RangeError("lines of no step");
-    const ids = { data: Int32Array.from(rows), shape: [rows.length] };
-    const feeds = { probabilities: board.probabilities, logits: board.logits, ids };
-    const { ofProbabilities, ofLogits } = await this.#lines.run(feeds, ["ofProbabilities", "ofLogits"]);
-    return { probabilities: ofProbabilities, logits: ofLogits };
+    const [ids, numbers] = [Int32Array.from(rows), rows.length * this.#config.vocabSize];
+    const read = (matrix: DeviceTensor) => this.#memory.rows(matrix, ids, new Float32Array(numbers));
+    return { probabilities: await read(board.probabilities), logits: await read(board.logits) };
   }
 
   async #readied(rows: number, slots: DeviceSlots): Promise<Ready> {
@@ -158,7 +157,7 @@ export class DeviceDecoder {
     for (const [name, table] of Object.entries(rotationFeeds(this.#config, capacity + 1)))
       tables.push([name, await this.#memory.constant(table)]);
     const feeds = {
-      ...this.#weights,
+      ...this.#weights.tensors,
       ...Object.fromEntries([...tables, ...named("")]),
       step,
       range: await this.#range(capacity),
@@ -192,14 +191,14 @@ export class DeviceDecoder {
   }
 
   async #reopen(): Promise<void> {
-    for (const [key, ready] of this.#ready) this.#drop(key, ready);
+    this.forgetAll();
     await this.#session.close();
     this.#session = await openSteps(this.#config, this.#options);
     this.#opened = recorded;
   }
 
   #dropAll(): void {
-    for (const [key, ready] of this.#ready) this.#drop(key, ready);
+    this.forgetAll();
     const { step, drawn, probabilities, logits } = this.#board ?? {};
     for (const tensor of [step, drawn, probabilities, logits]) tensor?.dispose();
     this.#board = undefined;
@@ -215,12 +214,4 @@ export class DeviceDecoder {
 function openSteps(config: ModelConfig, options: SessionOptions & { readonly provider: Provider }): Promise<Session> {
   const graph = decodeGraph({ ...config, lora: undefined }, parameterShapes(config));
   return Session.open(graph, { ...options, fewNodes: true, captured: isGpu(options.provider) });
-}
-
-function linesGraph(vocabulary: number): Graph {
-  const g = new Graph();
-  const ids = g.input("ids", ["D"], "int32");
-  g.output("ofProbabilities", g.gather(g.input("probabilities", ["R", vocabulary]), ids));
-  g.output("ofLogits", g.gather(g.input("logits", ["R", vocabulary]), ids));
-  return g;
 }

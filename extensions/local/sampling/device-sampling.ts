@@ -1,18 +1,19 @@
 import { isGpu, type Provider } from "../machine/device.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
+import type { Placed } from "../training/parameter-store.ts";
 import type { Chosen } from "./choose.ts";
 import { type DecodedRow, DeviceDecoder } from "./device-decoder.ts";
 import { DeviceSlotMemory, onDevice } from "./device-slots.ts";
-import { DeviceWeights, type OnDevice } from "./device-weights.ts";
+import { DeviceWeights } from "./device-weights.ts";
 import type { Entries, EntryMemory, Located, SlotEntries } from "./entries.ts";
 import { drawsAlone, type Row } from "./row.ts";
 import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
 
 export interface DeviceSamplingOptions extends SamplingOptions {
   readonly provider: Provider;
-  /** Weights that are there already. */
-  readonly onDevice?: OnDevice;
+  /** Parameters that are there already. */
+  readonly placed?: () => Promise<Placed>;
 }
 
 /** Whether a model is sampled on a device, where weights, keys and values stay. Convolutions and rounded matrices are computed from arrays. */
@@ -49,7 +50,9 @@ export class DeviceSampling implements EntryMemory {
 
   /** Takes parameters that have changed. */
   async update(parameters: Arrays): Promise<void> {
-    await this.#opened?.weights.update(parameters);
+    if (this.#opened === undefined) return;
+    const haveMoved = await this.#opened.weights.update(await this.#placed(parameters));
+    if (haveMoved) this.#opened.decoder.forgetAll();
   }
 
   newSlots(): SlotEntries {
@@ -108,12 +111,16 @@ export class DeviceSampling implements EntryMemory {
     return this.#opened;
   }
 
+  async #placed(parameters: Arrays): Promise<Placed> {
+    return this.#options.placed?.() ?? parameters;
+  }
+
   async #open(parameters: Arrays): Promise<Opened> {
     const options = this.#options;
-    const weights = await DeviceWeights.open(this.#config, parameters, options.provider, options.onDevice);
-    const decoder = await DeviceDecoder.open(this.#config, weights.tensors, options);
+    const weights = await DeviceWeights.open(this.#config, await this.#placed(parameters), options.provider);
+    const decoder = await DeviceDecoder.open(this.#config, weights, options);
     const memory = await DeviceSlotMemory.open(this.#config, options.provider, (entries) => decoder.forget(entries));
-    const device = { weights: weights.tensors, memory };
+    const device = { weights, memory };
     const prompts = await SamplingGraph.open(this.#config, parameters, { ...options, device });
     return { weights, memory, prompts, decoder };
   }

@@ -2,13 +2,11 @@ import { DeviceMemory } from "../graph/device-memory.ts";
 import { Graph } from "../graph/graph.ts";
 import { Session } from "../graph/session.ts";
 import type { Provider } from "../machine/device.ts";
-import type { DeviceTensor } from "../machine/native/tensor.ts";
-import type { Arrays } from "../model/arrays.ts";
+import { DeviceTensor } from "../machine/native/tensor.ts";
 import { adapterShapes, isAdapted, matrixOf } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
-
-/** Parameters that are on the device already, such as those that are trained there: by name, and where they stay. */
-export type OnDevice = (name: string) => DeviceTensor | undefined;
+import { parametersOf } from "../model/transformer.ts";
+import type { Placed } from "../training/parameter-store.ts";
 
 /**
  * The weights that steps on a device compute with, which stay where they are: recorded steps know them by their address. Those of modules with an adapter
@@ -18,26 +16,20 @@ export class DeviceWeights {
   readonly #config: ModelConfig;
   readonly #memory: DeviceMemory;
   readonly #merging: Session | undefined;
-  readonly #given: OnDevice;
   /** Copies that are of this sampler alone, by name: of parameters, of A and B, and merged ones. */
   readonly #own = new Map<string, DeviceTensor>();
   #tensors: Readonly<Record<string, DeviceTensor>> = {};
 
-  private constructor(config: ModelConfig, memory: DeviceMemory, merging: Session | undefined, given: OnDevice) {
+  private constructor(config: ModelConfig, memory: DeviceMemory, merging: Session | undefined) {
     this.#config = config;
     this.#memory = memory;
     this.#merging = merging;
-    this.#given = given;
   }
 
-  static async open(
-    config: ModelConfig,
-    parameters: Arrays,
-    provider: Provider,
-    given: OnDevice = () => undefined,
-  ): Promise<DeviceWeights> {
+  /** @param parameters tensors that are there already, and stay where they are, or arrays, of which copies are made */
+  static async open(config: ModelConfig, parameters: Placed, provider: Provider): Promise<DeviceWeights> {
     const merging = config.lora && (await Session.open(mergingGraph(config.lora.rank), { provider, threads: 1, fewNodes: true }));
-    const weights = new DeviceWeights(config, await DeviceMemory.of(provider), merging, given);
+    const weights = new DeviceWeights(config, await DeviceMemory.of(provider), merging);
     await weights.update(parameters);
     return weights;
   }
@@ -47,26 +39,26 @@ export class DeviceWeights {
     return this.#tensors;
   }
 
-  /** Takes parameters that have changed, into the tensors that they are in. */
-  async update(parameters: Arrays): Promise<void> {
+  /** Takes parameters that have changed. @returns whether some tensors are others than before */
+  async update(parameters: Placed): Promise<boolean> {
     const tensors: Record<string, DeviceTensor> = {};
-    const adapter = adapterShapes(this.#config);
+    const [of, adapter] = [parametersOf(parameters), adapterShapes(this.#config)];
     for (const [name, shape] of parameterShapes(this.#config)) {
       const module = name.replace(/\.weight$/, "");
-      const data = arrayOf(parameters, name);
-      if (this.#config.lora === undefined) tensors[name] = await this.#placed(name, data, shape);
-      else if (module === name || !isAdapted(this.#config, module)) tensors[name] = await this.#frozen(name, data, shape);
+      if (this.#config.lora === undefined) tensors[name] = await this.#learned(name, of(name), shape);
+      else if (module === name || !isAdapted(this.#config, module)) tensors[name] = await this.#frozen(of(name), shape);
       else {
-        const [a, b] = [matrixOf(module, "A"), matrixOf(module, "B")];
-        const of = (each: string) => this.#placed(each, arrayOf(parameters, each), adapter.get(each) ?? []);
+        const factor = (each: string) => this.#learned(each, of(each), adapter.get(each) ?? []);
+        const [a, b] = [await factor(matrixOf(module, "A")), await factor(matrixOf(module, "B"))];
         const merged = this.#own.get(name) ?? this.#memory.allocate(shape);
         this.#own.set(name, merged);
-        const factors = { w: await this.#frozen(name, data, shape), a: await of(a), b: await of(b) };
-        await this.#merging?.runInto({ ...factors, scale: this.#scale() }, { merged });
+        await this.#merging?.runInto({ w: await this.#frozen(of(name), shape), a, b, scale: this.#scale() }, { merged });
         tensors[name] = merged;
       }
     }
+    const before = this.#tensors;
     this.#tensors = tensors;
+    return Object.entries(tensors).some(([name, tensor]) => before[name] !== tensor);
   }
 
   async close(): Promise<void> {
@@ -75,19 +67,18 @@ export class DeviceWeights {
     await this.#merging?.close();
   }
 
-  /** A parameter that learns: as it is now. */
-  async #placed(name: string, data: Float32Array, shape: readonly number[]): Promise<DeviceTensor> {
-    const there = this.#given(name);
-    if (there !== undefined) return there;
+  /** A parameter that learns, as it is now. */
+  async #learned(name: string, given: Float32Array | DeviceTensor, shape: readonly number[]): Promise<DeviceTensor> {
+    if (given instanceof DeviceTensor) return given;
     const own = this.#own.get(name) ?? this.#memory.allocate(shape);
     this.#own.set(name, own);
-    await this.#memory.write(own, data);
+    await this.#memory.write(own, given);
     return own;
   }
 
   /** One that does not: all share its copy. */
-  async #frozen(name: string, data: Float32Array, shape: readonly number[]): Promise<DeviceTensor> {
-    return this.#given(name) ?? this.#memory.constant({ data, shape });
+  async #frozen(given: Float32Array | DeviceTensor, shape: readonly number[]): Promise<DeviceTensor> {
+    return given instanceof DeviceTensor ? given : this.#memory.constant({ data: given, shape });
   }
 
   #scale() {
@@ -101,11 +92,4 @@ function mergingGraph(rank: number): Graph {
   const [w, a, b] = [g.input("w", ["O", "I"]), g.input("a", [rank, "I"]), g.input("b", ["O", rank])];
   g.output("merged", g.add(w, g.mul(g.matmul(b, a), g.input("scale", [1]))));
   return g;
-}
-
-/** @throws RangeError for a name that there is no array of */
-function arrayOf(parameters: Arrays, name: string): Float32Array {
-  const data = parameters.get(name);
-  if (data === undefined) throw new RangeError(`no parameter ${name}`);
-  return data;
 }

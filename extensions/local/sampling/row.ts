@@ -84,7 +84,7 @@ export function checkRequest(request: SampleRequest, { maxLength, vocabSize, dec
 
 /**
  * Draws a row's next token from line `r` of a step's outputs.
- * @param parameters to be named where a probability is no number
+ * @param parameters to be named where a probability is no number; undefined where they are on a device
  * @returns why the action ends here; undefined if it continues
  * @throws EngineError if a log-prob is not finite
  */
@@ -93,7 +93,7 @@ export function drawToken(
   r: number,
   { probabilities, logits, entropies, drawn }: StepOutputs,
   vocabSize: number,
-  parameters: Arrays,
+  parameters: Arrays | undefined,
 ): SampledAction["finish"] | undefined {
   const line = drawn?.lineOf.get(r) ?? r;
   const of = (matrix: Float32Array) => matrix.subarray(line * vocabSize, (line + 1) * vocabSize);

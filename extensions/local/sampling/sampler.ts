@@ -6,9 +6,9 @@ import type { SessionOptions } from "../machine/device.ts";
 import { GrowableFloats } from "../machine/growable.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
+import type { Placed } from "../training/parameter-store.ts";
 import { needsLogits } from "./choose.ts";
 import { DeviceSampling, staysOnDevice } from "./device-sampling.ts";
-import type { OnDevice } from "./device-weights.ts";
 import { cacheBytesOfToken, type Entries } from "./entries.ts";
 import { Lookup } from "./lookup.ts";
 import { PrefixCache } from "./prefix-cache.ts";
@@ -47,8 +47,8 @@ export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "w
    * sums in another order than one over each. Default false; a device drafts nothing.
    */
   readonly lookup?: boolean;
-  /** Weights that are on the provider's device already. */
-  readonly onDevice?: OnDevice;
+  /** Parameters that are on the provider's device already, in place of the sampler's. */
+  readonly placed?: () => Promise<Placed>;
   /** Text of an action so far, for stop strings. */
   readonly decode: ((tokens: readonly TokenId[]) => string) | undefined;
 }
@@ -383,9 +383,10 @@ export class LocalSampler {
 
   /** Draws a token for a row and each of its twins from line `r` of a step's outputs. */
   #draw(row: Row, r: number, outputs: StepOutputs): void {
+    const named = this.#device === undefined ? this.#parameters : undefined;
     const drawn: { readonly one: Row; readonly finish: SampledAction["finish"] | undefined }[] = [];
     for (const one of [row, ...row.twins])
-      if (!isCancelled(one)) drawn.push({ one, finish: drawToken(one, r, outputs, this.#config.vocabSize, this.#parameters) });
+      if (!isCancelled(one)) drawn.push({ one, finish: drawToken(one, r, outputs, this.#config.vocabSize, named) });
     this.#stats.sampledTokens += drawn.length;
     const left = drawn.filter(({ one }) => !isCancelled(one));
     const holder = left.length === 0 ? undefined : this.#holderOf(left[0].one); // another, if `onToken` has cancelled the row

@@ -15,6 +15,7 @@ import { unseen } from "../training/masks.ts";
 import { ScratchArrays } from "../training/scratch.ts";
 import type { Chosen } from "./choose.ts";
 import type { DeviceSlotMemory } from "./device-slots.ts";
+import type { DeviceWeights } from "./device-weights.ts";
 import type { Entries, NewEntries } from "./entries.ts";
 
 /**
@@ -76,7 +77,7 @@ export interface SamplingOptions extends SessionOptions {
   readonly rounded?: RoundedMatrices;
   /** Weights and memory on the provider's device: what a step over prompts reads and makes stays there. */
   readonly device?: {
-    readonly weights: Readonly<Record<string, DeviceTensor>>;
+    readonly weights: DeviceWeights;
     readonly memory: DeviceSlotMemory;
   };
 }
@@ -161,7 +162,7 @@ export class SamplingGraph {
       });
     const feeds = {
       ...this.#weights,
-      ...this.#device?.weights,
+      ...this.#device?.weights.tensors,
       tokens: { data: inputs.tokens, shape: [rows, chunk] },
       positions: { data: inputs.positions, shape: [rows, chunk] },
       mask: { data: inputs.mask, shape: maskShape },
