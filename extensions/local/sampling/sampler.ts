@@ -152,7 +152,7 @@ export class LocalSampler {
 
   release(cacheKey: string): void {
     this.#prefixes.release(cacheKey);
-    this.#forget();
+    if (this.#device === undefined || this.#running === undefined) this.#forget(); // not beside a run on a device: its end does
   }
 
   /** Bytes of keys and values that are held, of those being sampled and of those that wait. */

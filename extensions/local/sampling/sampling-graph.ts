@@ -3,7 +3,7 @@ import { Graph } from "../graph/graph.ts";
 import { useRoundedProducts } from "../graph/rounded.ts";
 import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import type { SessionOptions } from "../machine/device.ts";
+import { isGpu, type SessionOptions } from "../machine/device.ts";
 import { DeviceTensor } from "../machine/native/tensor.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
@@ -88,6 +88,7 @@ export class SamplingGraph {
   readonly #session: Session;
   readonly #config: ModelConfig;
   readonly #parameters: number;
+  readonly #isOnGpu: boolean;
   /** Those that are inputs. */
   readonly #weights: Readonly<Record<string, Value>>;
   readonly #device: SamplingOptions["device"];
@@ -97,13 +98,14 @@ export class SamplingGraph {
     session: Session,
     config: ModelConfig,
     weights: Readonly<Record<string, Value>>,
-    device: SamplingOptions["device"],
+    { device, provider = "cpu" }: SamplingOptions,
   ) {
     this.#session = session;
     this.#config = config;
     this.#parameters = parameterCount(config);
     this.#weights = weights;
     this.#device = device;
+    this.#isOnGpu = isGpu(provider);
   }
 
   static async open(config: ModelConfig, parameters: Arrays, options: SamplingOptions): Promise<SamplingGraph> {
@@ -129,7 +131,7 @@ export class SamplingGraph {
       for (const name of Object.keys(feeds)) if (!taken.has(name)) delete feeds[name];
     }
     const session = await Session.open(graph, { ...options, fewNodes: true });
-    return new SamplingGraph(session, config, feeds, undefined);
+    return new SamplingGraph(session, config, feeds, options);
   }
 
   /** Of a model on a device, with its adapter merged. */
@@ -138,7 +140,7 @@ export class SamplingGraph {
     const none = new Float32Array(0);
     const weights = new Map([...parameterShapes(merged)].map(([name, shape]): [string, Value] => [name, { data: none, shape }]));
     const session = await Session.open(samplingGraph(merged, weights, { weightsAsInputs: true }), { ...options, fewNodes: true });
-    return new SamplingGraph(session, merged, {}, options.device);
+    return new SamplingGraph(session, merged, {}, options);
   }
 
   /**
@@ -211,7 +213,7 @@ export class SamplingGraph {
 
   /** Whether a step takes a few milliseconds of a core. */
   #isShort({ rows, chunk }: StepInputs): boolean {
-    return rows * chunk * this.#parameters < shortProducts;
+    return !this.#isOnGpu && rows * chunk * this.#parameters < shortProducts;
   }
 
   /** Keys and values stay on the device. */
