@@ -289,8 +289,7 @@ export class LocalEngine implements Engine {
 
   #frozenParts(): FrozenParts {
     requireCapability(this.info, "frozen-policies");
-    const { config, frozen } = this.#held;
-    const base = frozen.arrays;
+    const { config, frozen: base } = this.#held;
     return { info: this.info, config, samplerOptions: this.#samplerOptions, learner: this.#learner, order: this.#order, base };
   }
 

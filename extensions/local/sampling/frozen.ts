@@ -17,7 +17,7 @@ import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "../model/safetensors.ts";
 import type { Learner } from "../training/learner.ts";
-import type { Shapes } from "../training/parameter-store.ts";
+import type { ParameterStore, Shapes } from "../training/parameter-store.ts";
 import { LocalSampler, type SamplerOptions } from "./sampler.ts";
 
 /** The parts that frozen policies of an engine have in common with it. */
@@ -30,7 +30,7 @@ export interface FrozenParts {
   /** The order of the engine's calls: the learner makes one at a time. */
   readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
-  readonly base: Arrays;
+  readonly base: ParameterStore;
 }
 
 /** A copy of the parameters that learn, with a sampler of its own, made when it is first asked. */
@@ -49,7 +49,9 @@ export class LocalFrozenPolicy implements FrozenPolicy {
     this.#parameters = parameters;
     this.#learner = learner;
     this.#order = order;
-    this.#sampler = new LocalSampler(config, new Map([...base, ...parameters]), weightVersion, samplerOptions);
+    const placed = async () => new Map([...(await base.placed()), ...parameters]);
+    const arrays = new Map([...base.arrays, ...parameters]);
+    this.#sampler = new LocalSampler(config, arrays, weightVersion, { ...samplerOptions, placed });
   }
 
   async sample(request: SampleRequest): Promise<SampledAction> {
