@@ -60,7 +60,7 @@ test.each([49_152, 997, 1024, 61, 16])(
   },
 );
 
-test("where it is greedy, the first of the likeliest tokens", async () => {
+test("where it is greedy, the first of the most probable tokens", async () => {
   const vocabulary = 300;
   const probabilities = distributions(vocabulary);
   const firsts = Array.from({ length: rows }, (_, row) => {

@@ -27,7 +27,7 @@ export const scatterLast: Operator<object> = {
 };
 
 /**
- * What a step takes of each row, of step [R, 5]: its token, position, uniform number, inverse temperature, and 1 where it is greedy, else 0. Gives tokens
+ * Takes apart what a step is given of each row, step [R, 5]: its token, position, uniform number, inverse temperature, and 1 where it is greedy, else 0. Gives tokens
  * [R, 1], positions [R, 1], what tokens see of the slots in range [S] as masks [R, 1, 1, S] (without and with a window), the column of each that its
  * keys go to as indices [R, heads, size, 1], and the last three numbers [R, 1].
  */
@@ -97,8 +97,8 @@ const justBelow = 1 - 2 ** -23;
 
 /**
  * Inverts the cumulative distribution of probabilities [R, V] at uniform numbers [R, 1]: the first token whose cumulative probability is above its
- * number, or the likeliest where greedy [R, 1] is 1 (its number has to be 0). In two levels, blocks of tokens and one block's tokens, since a running sum over all of V is
- * quadratic on GPUs. Gives the tokens as numbers [R, 1] and their probabilities [R, 1].
+ * number, or the most probable where greedy [R, 1] is 1 (its number has to be 0). In two levels, blocks of tokens and one block's tokens, since a
+ * running sum over all of V is quadratic on GPUs. Gives the tokens as numbers [R, 1] and as ids, and their probabilities [R, 1].
  */
 export const drawTokens: Operator<object> = {
   infer: ([probabilities]) => {
@@ -117,10 +117,10 @@ export const drawTokens: Operator<object> = {
     const filling = blocks * size - vocabulary;
     const at = (values: string, index: string) => emit("GatherElements", [values, index], { axis: { int: 1 } });
     const cast = (value: string, type: number) => emit("Cast", [value], { to: { int: type } });
-    // Where greedy, all mass is on the likeliest tokens, the first of which is above the number 0.
+    // Where greedy, all mass is on the most probable tokens, the first of which is above the number 0.
     const peaks = emit("ReduceMax", [probabilities.name, to.integers([1])]);
-    const likeliest = cast(emit("GreaterOrEqual", [probabilities.name, peaks]), float32);
-    const from = emit("Where", [emit("Greater", [greedy.name, number(0.5)]), likeliest, probabilities.name]);
+    const peaked = cast(emit("GreaterOrEqual", [probabilities.name, peaks]), float32);
+    const from = emit("Where", [emit("Greater", [greedy.name, number(0.5)]), peaked, probabilities.name]);
     const all = filling === 0 ? from : emit("Pad", [from, to.integers([0, 0, 0, filling])]);
     const apart = emit("Reshape", [all, to.integers([-1, blocks, size])]);
     /** Where running sums [R, N] first exceed a limit [R, 1], which stays below the last of them. */

@@ -26,7 +26,7 @@ let made = 0;
 /** Tensors of one size on a device, one for each kind of entry of each layer. To be disposed of by `EntryCopies.dispose`. */
 export class DeviceEntries {
   readonly id = made++;
-  /** Of each. */
+  /** Numbers of each. */
   readonly numbers: number;
   readonly #flat: readonly DeviceTensor[];
   readonly #views = new Map<string, readonly DeviceTensor[]>();

@@ -19,7 +19,7 @@ export function fuse(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[
   return passes.reduce<OnnxNode[]>((fused, pass) => pass(fused, graph), [...nodes]);
 }
 
-/** What nothing reads is not computed, such as the inverse deviations of norms that are spelled out. */
+/** Drops what nothing reads, such as the inverse deviations of norms that are spelled out. */
 export function dropUnread(nodes: readonly OnnxNode[], { outputs }: Pick<GraphContext, "outputs">): OnnxNode[] {
   const read = new Set(outputs);
   return nodes

@@ -10,7 +10,7 @@ import { decodeGraph, given, taken } from "./decode-graph.ts";
 import { type DeviceSlots, rowsFor } from "./device-slots.ts";
 import type { DeviceWeights } from "./device-weights.ts";
 
-/** What a row brings to a decoding step. */
+/** The numbers that a row brings to a decoding step. */
 export interface DecodedRow {
   readonly token: number;
   readonly position: number;
@@ -20,7 +20,7 @@ export interface DecodedRow {
   readonly temperature: number;
 }
 
-/** What a decoding step gives. Valid until the next one. */
+/** The numbers that a decoding step gives. Valid until the next one. */
 export interface Decoded {
   /** [R, 4]: token, its probability, its log-prob under the model, and the entropy. */
   readonly drawn: Float32Array;

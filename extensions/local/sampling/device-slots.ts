@@ -220,7 +220,7 @@ export class DeviceSlots implements SlotEntries {
   }
 }
 
-/** What sequences that wait hold, beside the slots: one slot of many places, each for a token of any sequence. */
+/** Keys and values of sequences that wait, beside the slots: one slot of many places, each for a token of any sequence. */
 class DeviceStore {
   readonly #memory: DeviceSlotMemory;
   #entries: DeviceEntries | undefined;

@@ -171,7 +171,7 @@ export function isCancelled({ request }: Row): boolean {
   return request.signal?.aborted ?? false;
 }
 
-/** What ends a request that was cancelled. */
+/** The error of a request that was cancelled. */
 export function cancelled(): EngineError {
   return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
 }

@@ -55,7 +55,7 @@ export interface StepOutputs {
   readonly made: NewEntries | undefined;
   /** Where the step has drawn itself. */
   readonly drawn?: {
-    /** What it drew of each line; undefined for one that is to be drawn of its probabilities. */
+    /** Its token of each line; undefined for one that is to be drawn of its probabilities. */
     readonly chosen: readonly (Chosen | undefined)[];
     /** Where a line's probabilities and logits are. */
     readonly lineOf: ReadonlyMap<number, number>;
@@ -134,7 +134,7 @@ export class SamplingGraph {
     return new SamplingGraph(session, config, feeds, options);
   }
 
-  /** Of a model on a device, with its adapter merged. */
+  /** Opens the steps over prompts of a model on a device, with its adapter merged. */
   static async #onDevice(config: ModelConfig, options: SamplingOptions): Promise<SamplingGraph> {
     const merged = { ...config, lora: undefined };
     const none = new Float32Array(0);
