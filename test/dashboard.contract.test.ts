@@ -9,9 +9,10 @@ import { readControl, requestControl } from "../src/runs/control.ts";
 import { CreditWriter, readCredits } from "../src/runs/credits.ts";
 import { layout } from "../src/runs/layout.ts";
 import { appendMessage } from "../src/runs/live.ts";
-import { readEvaluations, readMetrics } from "../src/runs/read.ts";
+import { readEvaluations, readMetrics, readTrajectories } from "../src/runs/read.ts";
 import { trajectoryOf } from "../src/runs/store.fixture.ts";
 import { createRun, writeEvaluation, writeStep } from "../src/runs/write.ts";
+import { loadRun } from "../src/sdk/load-run.ts";
 import { percent } from "../src/terminal/format.ts";
 import { resolveConfig } from "../src/training/config/config.ts";
 import { train } from "../src/training/trainer.ts";
@@ -122,6 +123,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     await page.locator(".pill.paused").waitFor();
     await page.getByRole("button", { name: "Resume" }).click();
     await page.getByText(/^Now step 1 of 5/).waitFor();
+    await page.getByText(/about .* left/).waitFor();
     await page.getByRole("button", { name: "Pause" }).click();
     await page.locator(".pill.paused").waitFor();
     await page.getByLabel("New learning rate").fill("0.02");
@@ -136,6 +138,23 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     expect(changed?.step).toBeGreaterThan(1);
     for (const { step, metrics } of readMetrics(folder))
       expect(metrics.learningRate).toBeCloseTo(step < (changed?.step ?? 0) ? 0.1 : 0.02, 9);
+  });
+
+  test("a run has notes and an episode a mark, which a program reads as its reward; a mark is taken back", async () => {
+    await open("run/two");
+    await page.getByLabel("Note", { exact: true }).fill("Seed 2, before the new tool");
+    await page.getByRole("button", { name: "Add" }).click();
+    await page.getByText("Seed 2, before the new tool").waitFor();
+    const folder = join(root, "two");
+    const [{ id }] = readTrajectories(folder, 1);
+    await open(`run/two/trajectory?id=${encodeURIComponent(id)}`);
+    await page.getByRole("button", { name: "Mark as bad" }).click();
+    await page.locator('button[aria-pressed="true"]', { hasText: "Mark as bad" }).waitFor();
+    expect(await violations()).toEqual([]);
+    expect([...loadRun(folder).marks]).toEqual([[id, 0]]);
+    await page.getByRole("button", { name: "Mark as bad" }).click();
+    await page.locator('button[aria-pressed="false"]', { hasText: "Mark as bad" }).waitFor();
+    expect(loadRun(folder).marks.size).toBe(0);
   });
 
   test("a run's success is that of its own split; another split is beside it, and neither is taken for the other", async () => {

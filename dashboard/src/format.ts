@@ -43,6 +43,15 @@ export function signed(value: number | null | undefined, digits = 3): string {
   return `${value > 0 ? "+" : value < 0 ? "−" : "±"}${number(Math.abs(value), digits)}`;
 }
 
+/** "12.0 min" */
+export function duration(seconds: number): string {
+  return seconds < 120
+    ? `${seconds.toFixed(0)} s`
+    : seconds < 7200
+      ? `${(seconds / 60).toFixed(1)} min`
+      : `${(seconds / 3600).toFixed(1)} h`;
+}
+
 export function ago(iso: string): string {
   const seconds = (Date.now() - Date.parse(iso)) / 1000;
   if (seconds < 90) return "just now";

@@ -11,6 +11,7 @@ import {
   trajectorySteps,
 } from "../runs/read.ts";
 import type { EvaluationRecord, RunRecord, StepRecord, Summary } from "../runs/records.ts";
+import { marksOf, readRemarks } from "../runs/remarks.ts";
 
 /** A recorded run, as its folder has it now. Episodes are read on demand. */
 export interface LoadedRun {
@@ -23,6 +24,8 @@ export interface LoadedRun {
   /** Finished steps in order, with their metrics and warnings (docs/runs.md). */
   readonly steps: readonly StepRecord[];
   readonly evaluations: readonly EvaluationRecord[];
+  /** Rewards that people gave to episodes in the dashboard, by the episode's id. */
+  readonly marks: ReadonlyMap<string, number>;
   /** Steps whose episodes are kept. */
   readonly episodeSteps: readonly number[];
   /** Returns the episodes that a step was trained on. @throws RunError if that step has none */
@@ -45,6 +48,7 @@ export function loadRun(folder: string): LoadedRun {
     summary: readSummary(folder),
     steps: readMetrics(folder),
     evaluations: readEvaluations(folder),
+    marks: marksOf(readRemarks(folder)),
     episodeSteps: trajectorySteps(folder),
     episodes: (step) => readTrajectories(folder, step),
     attempts: (evaluation) => readEpisodes(folder, evaluation),

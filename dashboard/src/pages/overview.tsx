@@ -1,10 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import { causeOf } from "../../../src/findings/cause.ts";
 import { ask, type FindingList, type RunDetail, useAsked } from "../api.ts";
-import { count, number, percent } from "../format.ts";
+import { count, duration, number, percent } from "../format.ts";
 import { Problem, Stat } from "../parts/bits.tsx";
 import { Chart, type Series, Smoothing } from "../parts/chart.tsx";
 import { EvaluationStats, evaluationPoints } from "../parts/evaluations.tsx";
+import { Notes } from "../parts/remarks.tsx";
 import { link } from "../router.ts";
 
 type Warning = NonNullable<RunDetail["steps"][number]["warnings"]>[number];
@@ -251,6 +252,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
           )}
         </>
       )}
+      <Notes run={row.id} />
     </>
   );
 }
@@ -358,12 +360,4 @@ function stacked(parts: readonly (readonly [string, Values, string])[]): Series[
 
 function moves(values: Values): boolean {
   return new Set(values.filter((value) => value !== null)).size > 1;
-}
-
-function duration(seconds: number): string {
-  return seconds < 120
-    ? `${seconds.toFixed(0)} s`
-    : seconds < 7200
-      ? `${(seconds / 60).toFixed(1)} min`
-      : `${(seconds / 3600).toFixed(1)} h`;
 }

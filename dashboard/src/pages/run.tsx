@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { address, ask, type RunDetail, type RunUpdate, type StreamProblem } from "../api.ts";
-import { count, percent } from "../format.ts";
+import { count, duration, mean, percent } from "../format.ts";
 import { Nowhere, Problem, StatePill } from "../parts/bits.tsx";
 import { Control } from "../parts/control.tsx";
 import { link, type Route } from "../router.ts";
@@ -70,8 +70,13 @@ function isCurrent(name: string, tab: string): boolean {
   return name === tab || (name === "trajectories" && (tab === "trajectory" || tab === "pair"));
 }
 
-function LiveLine({ run: { live, row, steps } }: { readonly run: RunDetail }) {
+/** Steps whose mean time says what the others will take. */
+const recentSteps = 8;
+
+function LiveLine({ run: { live, row, steps, timings } }: { readonly run: RunDetail }) {
   if (live === undefined) return null;
+  const perStep = mean(timings.slice(-recentSteps).map(({ rolloutSeconds, updateSeconds }) => rolloutSeconds + updateSeconds));
+  const left = perStep * (row.steps - steps.length);
   const share = live.total > 0 ? live.done / live.total : 0;
   const last = steps.at(-1)?.metrics.success;
   const phase = live.phase === "rollout" ? "rollouts" : live.phase;
@@ -81,6 +86,7 @@ function LiveLine({ run: { live, row, steps } }: { readonly run: RunDetail }) {
         {row.state === "paused" ? "Paused before" : "Now"} step {live.step} of {row.steps}: {phase}
         {live.total > 1 && ` ${count(live.done)} of ${count(live.total)}`}
         {last !== undefined && last !== null && <span class="muted"> · last success {percent(last)}</span>}
+        {left > 0 && <span class="muted"> · about {duration(left)} left</span>}
       </span>
       {live.total > 0 && <progress value={share} max={1} aria-label="Progress of the phase" />}
     </div>

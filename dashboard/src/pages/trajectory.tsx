@@ -4,6 +4,7 @@ import { number, signed } from "../format.ts";
 import { Problem } from "../parts/bits.tsx";
 import { Conversation } from "../parts/conversation.tsx";
 import { TokenReasons } from "../parts/reasons.tsx";
+import { Mark } from "../parts/remarks.tsx";
 import { type Mode, modes, placeOf, Scale, scaleOf, sinceModes, type TokenPlace } from "../parts/tokens.tsx";
 import { TurnBars } from "../parts/turn-bars.tsx";
 import { link, type Route, setQuery } from "../router.ts";
@@ -74,6 +75,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
               Tree
             </a>
           )}
+          <Mark run={run.row.id} trajectory={entry.id} />
           <button type="button" onClick={copyJson}>
             Copy JSON
           </button>

@@ -6,6 +6,7 @@ import type { Facets } from "../../../src/runs/filter.ts";
 import type { IndexEntry } from "../../../src/runs/index-file.ts";
 import type { LiveStatus, RunMessage } from "../../../src/runs/live.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../../src/runs/records.ts";
+import type { RemarkRecord } from "../../../src/runs/remarks.ts";
 import type { Phrase } from "../../inspect/phrases.ts";
 import type { TagCount } from "../../inspect/tags.ts";
 import type { TreeNode } from "../../inspect/tree.ts";
@@ -54,6 +55,9 @@ export interface RunList {
   readonly runs: readonly RunRow[];
   readonly broken: readonly BrokenRun[];
 }
+
+/** Notes on a run, and marks of its episodes. */
+export type Remarks = readonly RemarkRecord[];
 
 /** Everything about a run but its trajectories. */
 export interface RunDetail {

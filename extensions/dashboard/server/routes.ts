@@ -7,6 +7,7 @@ import { compareRuns } from "../../../src/runs/compare.ts";
 import { controlRequestSchema, requestControl } from "../../../src/runs/control.ts";
 import { differingSettings } from "../../../src/runs/differing-settings.ts";
 import type { IndexLine } from "../../../src/runs/index-file.ts";
+import { addRemark, readRemarks, remarkSchema } from "../../../src/runs/remarks.ts";
 import { pushedPhrases } from "../../inspect/phrases.ts";
 import { countTags, suggestedTags, tagSchema } from "../../inspect/tags.ts";
 import type { ComparisonView, FindingList, PhraseList, TagSeries } from "./api.ts";
@@ -75,6 +76,14 @@ export const routes: Readonly<Record<string, Answer>> = {
   },
   "GET /api/reports": ({ reports }) => reports.list(),
   "GET /api/report": ({ reports }, query) => ({ text: reports.text(required(query, "path")) }),
+  "GET /api/run/remarks": (api, query) => readRemarks(runOf(api, query).folder),
+  "POST /api/run/remarks": async (api, query, request) => {
+    const source = runOf(api, query);
+    const remark = parseBody(await request.body(), remarkSchema);
+    if (remark.kind === "mark") rawTrajectory(source, remark.trajectory);
+    addRemark(source.folder, remark);
+    return readRemarks(source.folder);
+  },
   "POST /api/run/control": async (api, query, request) => {
     requestControl(runOf(api, query).folder, parseBody(await request.body(), controlRequestSchema));
     return { accepted: true };

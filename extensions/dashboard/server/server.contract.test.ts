@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { readControl, takeRequests } from "../../../src/runs/control.ts";
 import { CreditWriter } from "../../../src/runs/credits.ts";
 import { layout } from "../../../src/runs/layout.ts";
+import { readRemarks } from "../../../src/runs/remarks.ts";
 import { filesOf, kinds, withSpecial } from "../../../src/runs/special-files.fixture.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
 import { wholeRun } from "../../../src/runs/whole-run.fixture.ts";
@@ -190,6 +191,18 @@ test("a request reaches the trainer only as JSON with the header that no form ca
   expect((await ask(path, { method: "POST", body, headers: { ...json, "x-retrograde": "1" } })).status).toBe(200);
   takeRequests(folder, 2, () => {});
   expect(readControl(folder)).toMatchObject([{ step: 2, request: { action: "learning-rate", value: 0.5 } }]);
+});
+
+test("a remark that is none, and a mark of an episode that is not there, are refused", async () => {
+  const headers = { "content-type": "application/json", "x-retrograde": "1" };
+  const remark = (body: object) =>
+    ask("/api/run/remarks?run=my%20run", { method: "POST", body: JSON.stringify(body), headers }).then(({ status }) => status);
+  expect(await remark({ kind: "note", text: " " })).toBe(422);
+  expect(await remark({ kind: "mark", trajectory: "step-1/0/0", reward: 2 })).toBe(422);
+  expect(await remark({ kind: "mark", trajectory: "step-9/9/9", reward: 1 })).toBe(404);
+  expect(readRemarks(folder)).toEqual([]);
+  expect(await remark({ kind: "note", text: "the first try" })).toBe(200);
+  expect(readRemarks(folder)).toMatchObject([{ remark: { kind: "note", text: "the first try" } }]);
 });
 
 test("nothing but the page's own files may run, and the page is in no frame", async () => {
