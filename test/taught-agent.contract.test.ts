@@ -5,7 +5,7 @@ import { afterAll, expect, test } from "vitest";
 import type { TeacherRequest } from "../extensions/agents/scripted-teacher.ts";
 import { trainAgent } from "../extensions/agents/taught-agent.ts";
 import { layout } from "../src/runs/layout.ts";
-import { readEvaluations, readMetrics } from "../src/runs/read.ts";
+import { readEvaluations, readMetrics, readRun } from "../src/runs/read.ts";
 import { invoke } from "./command-line.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "taught-agent-"));
@@ -31,7 +31,7 @@ const files = {
 };
 const small = [
   ...["--steps", "1", "--tasks-per-step", "2", "--group-size", "2", "--sft-steps", "2", "--threads", "1", "--no-dashboard"],
-  ...["--set", "evaluation.k=1", "--set", "rollout.maxTokens=8", "--set", "algorithm.kind=grpo"],
+  ...["--set", "evaluation.k=1", "--set", "algorithm.kind=grpo"],
 ];
 const train = (out: string, ...more: string[]) =>
   invoke(
@@ -57,6 +57,9 @@ test("one command records, teaches and reinforces on tasks of their own, and the
   expect(first.out).toMatch(/memory +about [\d.]+ [GM]i?B for sft/);
   expect(first.out).toContain("Demonstrations: 5 of 5 attempts kept, 5 conversations");
   expect(first.out).toMatch(/Time, roughly/);
+  // Not to the end of the context: {"role":"assistant","content":"B11"} has fewer characters.
+  expect(first.out).toContain("Answers: at most 64 tokens");
+  for (const run of [`${out}-sft`, out]) expect(readRun(run).config.rollout).toMatchObject({ maxTokens: 64 });
   expect(first.out).toMatch(/greedy +before .*\n +after sft .* points.*\n +after grpo .* points/);
   const parts = readFileSync(join(`${out}-demonstrations`, "demonstrations.jsonl"), "utf8");
   const shown = tasks.filter(({ prompt }) => parts.includes(JSON.stringify(prompt)));

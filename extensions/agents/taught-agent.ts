@@ -12,7 +12,7 @@ import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { type AgentRecord, recordAgent } from "./record-agent.ts";
 import { attemptsFile } from "./record-file.ts";
 import type { AgentTeacher } from "./scripted-teacher.ts";
-import { costsOf, firstAttempts, firstLine } from "./taught-costs.ts";
+import { answerLimit, costsOf, firstAttempts, firstLine } from "./taught-costs.ts";
 import { type DemonstrationSettings, planTaught, type RunSettings, type TaughtPlan, type TaughtTraining } from "./taught-plan.ts";
 import { trainedAgent } from "./train-agent.ts";
 
@@ -107,8 +107,13 @@ export async function teach<T extends TaskRequest>(
   const record = await recorded(shown);
   say(keptLine(record, first.resumed + record.resumed - first.attempts));
   requireSome(record, plan);
-  const time = await costs.timeLine(readFileSync(plan.file, "utf8"));
+  const text = readFileSync(plan.file, "utf8");
+  const time = await costs.timeLine(text);
   if (time !== undefined) say(time);
+  const maxTokens = settings.rollout?.maxTokens ?? answerLimit(text);
+  if (settings.rollout?.maxTokens === undefined)
+    say(`Answers: at most ${maxTokens} tokens, about four times the longest demonstration (rollout.maxTokens)`);
+  const rollout = { ...settings.rollout, maxTokens };
 
   const { supervised: sftFolder, reinforced } = plan.folders;
   const stage = async (tasks: readonly T[], config: UserConfig, folder: string, measured?: string): Promise<boolean> => {
@@ -119,9 +124,9 @@ export async function teach<T extends TaskRequest>(
     const user = resume ? { rewards: config.rewards } : config;
     return run({ ...(await planRun({ ...user, environment, out: folder }, { resume, onDownload })), measured });
   };
-  const sft = { ...supervised, algorithm: { ...supervised.algorithm, data: plan.file } } as const;
+  const sft = { ...supervised, rollout, algorithm: { ...supervised.algorithm, data: plan.file } } as const;
   if (!(await stage(shown, sft, sftFolder))) return undefined;
-  if (!(await stage(trained, { ...settings, model: sftFolder }, reinforced, sftFolder))) return undefined;
+  if (!(await stage(trained, { ...settings, rollout, model: sftFolder }, reinforced, sftFolder))) return undefined;
   return { ...finished(reinforced), record, supervised: finished(sftFolder) };
 }
 

@@ -99,6 +99,19 @@ const efficiency = 0.6;
 /** English and JSON. */
 const charactersPerToken = 4;
 
+/**
+ * Returns the tokens that an answer may have where nobody says so: the characters of the longest demonstrated message, about four times its tokens. An
+ * untaught model would else write up to the end of its context, in each message of each evaluation.
+ */
+export function answerLimit(demonstrations: string): number {
+  const lengths = demonstrations.split("\n").flatMap((line) => {
+    if (line === "") return [];
+    const { messages } = JSON.parse(line) as { readonly messages: readonly { readonly role: string }[] };
+    return messages.filter(({ role }) => role === "assistant").map((message) => JSON.stringify(message).length);
+  });
+  return Math.ceil(Math.max(1, ...lengths) / 64) * 64;
+}
+
 /** Mean tokens of a conversation: those that the model says, and all but the first messages and tools, which episodes share. */
 function lengthsOf(demonstrations: string): { readonly said: number; readonly whole: number } {
   const rows = demonstrations.split("\n").filter((line) => line !== "");
