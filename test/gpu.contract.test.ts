@@ -2,40 +2,14 @@ import { execFile } from "node:child_process";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
-import { chooseProvider } from "../extensions/local/device-choice.ts";
-import { LocalEngine } from "../extensions/local/engine.ts";
+import { expect, test } from "vitest";
 import { Graph } from "../extensions/local/graph/graph.ts";
 import { Session, type Value } from "../extensions/local/graph/session.ts";
 import type { Tensor } from "../extensions/local/graph/tensor.ts";
-import { nativeRuntime } from "../extensions/local/machine/native.ts";
-import { adapterShapes } from "../extensions/local/model/lora.ts";
 import { loadModel } from "../extensions/local/model/model-folder.ts";
 import { SamplingGraph } from "../extensions/local/sampling/sampling-graph.ts";
+import { describeOn, type Gpu, gpus, missing } from "./describe-on.ts";
 import { goldenSuite } from "./golden-models.ts";
-
-const gpus = ["webgpu", "cuda"] as const;
-type Gpu = (typeof gpus)[number];
-
-/** Why a provider cannot be tried on this machine. */
-function whyMissing(provider: Gpu): Promise<string | undefined> {
-  return chooseProvider(provider, 1).then(
-    () => undefined,
-    (error: Error) => error.message,
-  );
-}
-const missing: Readonly<Record<Gpu, string | undefined>> = { webgpu: await whyMissing("webgpu"), cuda: await whyMissing("cuda") };
-const wanted: Readonly<Record<Gpu, string>> = {
-  webgpu: "there is neither a GPU nor SwiftShader (.ci/swiftshader fetches it)",
-  cuda: "there is no NVIDIA GPU with its libraries",
-};
-
-/** Tests of a provider; where it is not there, one that is skipped and says why. */
-function describeOn(provider: Gpu, title: string, tests: () => void): void {
-  const reason = missing[provider];
-  if (reason === undefined) describe(`${title} on ${provider}`, tests);
-  else test.skipIf(true)(`${title} on ${provider}: skipped, for ${wanted[provider]}. ${reason}`, () => expect.unreachable());
-}
 
 /** Of a GPU that somebody chose, or of SwiftShader (vitest.config.ts). */
 const driver = process.env.VK_DRIVER_FILES;
@@ -178,76 +152,8 @@ for (const provider of gpus)
   });
 
 const folder = join(import.meta.dirname, "golden/models/qwen3");
-const samples = [0, 1, 2].map((i) => ({
-  ...{ trajectory: `t${i}`, turn: 0, context: [3, 5, 7], action: [11 + i, 13, 17, 19 + i] },
-}));
-const weights = samples.map(({ action }) => action.map((_, t) => (t % 2 ? -1 : 1)));
 
-for (const provider of gpus)
-  describeOn(provider, "training", () => {
-    const optimiser = { beta1: 0.9, beta2: 0.999, epsilon: 1e-6, weightDecay: 0.01, clipNorm: 1, learningRate: 1e-2 };
-
-    test.each([
-      { name: "an adapter", options: { lora: { rank: 2, alpha: 4, targets: "all-linear", seed: 1 } } },
-      { name: "layer by layer", options: { recompute: true } },
-    ] as const)("$name: three steps as on the CPU", async ({ options }) => {
-      const model = await loadModel(folder);
-      const engines = (["cpu", provider] as const).map((each) => {
-        const parameters = new Map(
-          [...model.parameters].map(([name, tensor]) => [name, { ...tensor, data: tensor.data.slice() }]),
-        );
-        return new LocalEngine({ ...model, parameters }, { model: folder, threads: 1, provider: each, ...options });
-      });
-      for (let step = 0; step < 3; step++) {
-        const logprobs: number[][] = [];
-        const norms: number[] = [];
-        for (const engine of engines) {
-          logprobs.push((await engine.forwardBackward(samples, weights, { temperature: 1 })).flat());
-          norms.push((await engine.step(optimiser)).gradientNorm);
-        }
-        // AdamW divides by a gradient's size: where that is nearly 0, its noise moves a parameter as far as a large gradient would.
-        logprobs[0].forEach((value, i) => {
-          expect(Math.abs(value - logprobs[1][i]), `step ${step}`).toBeLessThan(step === 0 ? 1e-4 : 2e-3);
-        });
-        expect(norms[1] / norms[0]).toBeCloseTo(1, 3);
-      }
-      for (const engine of engines) await engine.dispose();
-    });
-  });
-
-describeOn("webgpu", "what crosses the bus", () => {
-  /** Counts the bytes that went to the device since it was last asked. */
-  async function countUploads(): Promise<() => number> {
-    const { crossed } = await nativeRuntime();
-    let before = crossed.up;
-    return () => {
-      const counted = crossed.up - before;
-      before = crossed.up;
-      return counted;
-    };
-  }
-
-  test("the adapter crosses with every pass, its frozen base does not", async () => {
-    const uploaded = await countUploads();
-    const model = await loadModel(folder);
-    const lora = { rank: 2, alpha: 4, targets: ["q_proj"], seed: 1 };
-    const engine = new LocalEngine(model, { model: folder, threads: 1, provider: "webgpu", lora });
-    const passes: number[] = [];
-    for (let i = 0; i < 3; i++) {
-      await engine.forwardBackward(samples, weights, { temperature: 1 });
-      passes.push(uploaded());
-    }
-    await engine.dispose();
-    const shapes = [...adapterShapes({ ...model.config, lora }).values()];
-    const adapter = shapes.reduce((sum, [rows, columns]) => sum + 4 * rows * columns, 0);
-    const base = [...model.parameters.values()].reduce((sum, { data }) => sum + data.byteLength, 0);
-    const others = 4096; // ids, positions, mask, weights
-    expect(base).toBeGreaterThan(10 * (adapter + others));
-    expect(passes[1]).toBeGreaterThan(adapter);
-    expect(passes[1]).toBeLessThan(adapter + others);
-    expect(passes[2]).toBe(passes[1]);
-  });
-
+describeOn("webgpu", "weights that are inputs", () => {
   test("weights that changed are copied again", async () => {
     const { config, parameters: tensors } = await loadModel(folder);
     const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));

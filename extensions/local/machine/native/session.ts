@@ -197,13 +197,20 @@ export class NativeSession implements RuntimeSession {
       else await binding.run();
       const values = binding.outputs(allocator);
       try {
-        return Object.fromEntries(wanted.map(([name, tensor], i) => [name, tensor ?? copied(library, values[i])]));
+        return Object.fromEntries(wanted.map(([name, tensor], i) => [name, tensor ?? this.#fetched(values[i])]));
       } finally {
         for (const value of values) library.call("ReleaseValue", value);
       }
     } finally {
       binding.release();
     }
+  }
+
+  /** A copy of an output that had no tensor of its own. */
+  #fetched(value: Pointer): HostTensor {
+    const fetched = copied(this.#native.library, value);
+    if (this.provider !== "cpu") this.#native.crossed.down += fetched.data.byteLength;
+    return fetched;
   }
 
   async release(): Promise<void> {
