@@ -3,6 +3,7 @@ import { shownEpisodes } from "../../../src/cli/conversation.ts";
 import { showDownload } from "../../../src/cli/download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { wholeContext } from "../../../src/core/whole-context.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { type Trial, tryOut } from "../../../src/sdk/cost.ts";
@@ -43,6 +44,8 @@ export interface AdviseFlags extends SettingValues {
 
 /** How long the trial may take. */
 const trialMs = 300_000;
+/** Of an answer in the trial, where a run has the whole context: an untaught small model writes to its end. A thought and a call are shorter. */
+const trialTokens = 512;
 
 /**
  * Plays a few episodes with a model (without one, lists those that can be trained here), and says whether it can learn in them, which published models can be trained here in the time there is, and what to
@@ -237,7 +240,9 @@ async function tried(
   screen: Screen,
 ): Promise<Tried> {
   const environment = environmentOf(config, user);
-  const { rollout, engine, seed, chat } = config;
+  const { engine, seed, chat } = config;
+  const isOpen = config.rollout.maxTokens === wholeContext;
+  const rollout = isOpen ? { ...config.rollout, maxTokens: trialTokens } : config.rollout;
   const guards = {
     ...{ limitMs: rollout.episodeTimeoutMs, subject: "advise", advice: "Mend the code, then start again." },
     warn: (message: string) => say(`! ${message}`),
@@ -253,7 +258,8 @@ async function tried(
         const notice = await checkShownTools(model.chat, opened, config);
         if (notice !== undefined) say(notice);
         say(`Playing "${environment.name}" with ${config.model}, for at most ${trialMs / 60_000} minutes`);
-        const trial = await tryOut(model, opened, config, trialMs);
+        if (isOpen) say(`Answers have at most ${trialTokens} tokens here; a run may give them more (rollout.maxTokens)`);
+        const trial = await tryOut(model, opened, { ...config, rollout }, trialMs);
         screen.clear();
         const tools = hasTools ?? (prompt !== undefined && prompt.tools.length > 0);
         if (trial !== undefined) return { chances: chancesOf(trial.groups, tools), trial, model: { folder, parameters }, tools };
