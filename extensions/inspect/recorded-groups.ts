@@ -4,6 +4,7 @@ import type { Split, Task } from "../../src/environments/environment.ts";
 import { whileOpen } from "../../src/environments/lifetime.ts";
 import { readEpisodes, readEvaluations, readMetrics, readRun, readTrajectories, trajectorySteps } from "../../src/runs/read.ts";
 import { environmentOf, recordedConfig, requireTrustedWorld } from "../../src/sdk/run-environment.ts";
+import { recordedEnvironment } from "../../src/training/config/known-models.ts";
 import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import { tasksAt } from "../../src/training/config/tasks.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
@@ -91,8 +92,8 @@ export async function recordedTasks(
 ): Promise<Task[]> {
   const firsts = groups.flatMap(({ trajectories: [first] }) => first ?? []);
   if (own === false) return firsts.map(({ task }) => ({ id: task }));
-  const config = isEvaluation(folder) ? undefined : recordedConfig(folder, ["environment", "rollout", "seed"]);
-  const recorded = config ?? evaluatedWorld(folder);
+  const config = steps === undefined ? undefined : recordedConfig(folder, ["environment", "rollout", "seed"]);
+  const recorded = config ?? measuredWorld(folder);
   const world = environmentOf({ environment: recorded.environment, model: folder }, { environment: own });
   return whileOpen(world, limits, async (environment) => {
     if (steps !== undefined && config !== undefined) {
@@ -108,9 +109,11 @@ export async function recordedTasks(
   });
 }
 
-function evaluatedWorld(folder: string): Pick<TrainingConfig, "environment"> {
+/** A measurement's environment: its run may have trained nothing, and have no configuration of a training. */
+function measuredWorld(folder: string): Pick<TrainingConfig, "environment"> {
   requireTrustedWorld(folder);
-  return { environment: readAsked(folder).environment };
+  const { name, settings } = isEvaluation(folder) ? readAsked(folder).environment : recordedEnvironment(folder);
+  return { environment: { name, settings: settings as Record<string, unknown> } }; // the environment checks them
 }
 
 /** The reward that the environment gave, where the record composed another of it: rewards that build on it start there again. */
