@@ -204,6 +204,7 @@ async function main(): Promise<void> {
       out: { type: "string" },
       algorithm: { type: "string", default: "grpo" },
       threads: { type: "string", default: "1" },
+      device: { type: "string", default: "cpu" },
     },
   });
   const seed = Number(values.seed);
@@ -213,13 +214,14 @@ async function main(): Promise<void> {
     environment,
     engine: {
       kind: "local",
+      device: values.device,
       threads: Number(values.threads),
       lora: { rank: 16, alpha: 32, targets: "all-linear" },
       maxLength: 512,
       memory: 3,
     },
     rollout: { tasksPerStep: 16, groupSize: 8, maxTurns: 2, maxTokens: 120 },
-  } as const satisfies UserConfig;
+  } as UserConfig;
   const screen = createScreen(process.stdout);
   const stage = async (config: UserConfig, folder: string, model: string): Promise<number> => {
     const isBegun = existsSync(layout.run(folder));
