@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)("sampling on the device", () => {
   test("nothing crosses with a step but a few numbers of each row", async () => {
     const folder = new URL("golden/models/qwen3", import.meta.url).pathname;
     const engine = new LocalEngine(await loadModel(folder), { model: folder, threads: 1, provider: "webgpu" });
-    const { crossed } = await nativeRuntime();
+    const { crossed } = (await nativeRuntime()).device;
     const sample = (tokens: number) =>
       Promise.all(
         [0, 1, 2, 3].map((i) => engine.sample({ context: [...prompt, i], maxTokens: tokens, stopTokens: [], seed: i })),

@@ -108,7 +108,7 @@ for (const provider of gpus)
     );
 
     test("a pass moves ids, weights and log-probs, and a step one number for each parameter", async () => {
-      const { crossed } = await nativeRuntime();
+      const { crossed } = (await nativeRuntime()).device;
       const moved = async (act: () => Promise<unknown>) => {
         const { up, down } = crossed;
         await act();

@@ -79,7 +79,7 @@ async function train(): Promise<void> {
   const [rows, length, rounds] = [16, 512, 6];
   const samples = denseBatch(engine.info.vocabularySize, rows, length);
   const weights = samples.map(({ action }) => action.map(() => 1 / (rows * (length - 1))));
-  const { crossed } = await nativeRuntime();
+  const { crossed } = (await nativeRuntime()).device;
   const seconds: number[] = [];
   const loop = monitorEventLoopDelay({ resolution: 1 });
   let report = "";
@@ -107,7 +107,7 @@ async function sample(): Promise<void> {
   const [cached, maxTokens] = [Number(values.cached), Number(values.tokens)];
   const sampling = { cacheBytes: 64 * 2 ** 30 };
   const engine = new LocalEngine(model(), { model: "random", ...options, lora, sampling });
-  const { crossed } = await nativeRuntime();
+  const { crossed } = (await nativeRuntime()).device;
   for (const rows of values.rows.split(",").map(Number)) {
     const contexts = Array.from({ length: rows }, (_, row) => randomTokens(engine.info.vocabularySize, cached, "row", row));
     const round = (most: number, seed: number) =>

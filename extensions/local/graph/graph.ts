@@ -69,6 +69,15 @@ export class Graph {
     this.outputs.push(output);
   }
 
+  /** Gives what the last node made the name to fetch it by, where `output` might copy it. @returns it, for further use */
+  outputLast(name: string): Tensor {
+    const node = this.nodes[this.nodes.length - 1];
+    const output = { ...node.outputs[0], name };
+    this.nodes[this.nodes.length - 1] = { ...node, outputs: [output, ...node.outputs.slice(1)] };
+    this.outputs.push(output);
+    return output;
+  }
+
   /** α · a·b over the last two axes, either transposed first; the leading axes must agree, or b has none. */
   matmul(a: Tensor, b: Tensor, { transA = false, transB = false, alpha = 1 } = {}): Tensor {
     return this.apply("matmul", [a, b], { transA, transB, alpha })[0];

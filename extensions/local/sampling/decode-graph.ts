@@ -25,20 +25,19 @@ export function decodeGraph(config: ModelConfig, weights: ReadonlyMap<string, re
   const write = (name: string, layer: number, value: Tensor) => {
     const slots = g.input(`${name}${layer}`, ["R", kvHeads, headDim, "S"]);
     const column = g.reshape(value, ["R", kvHeads, headDim, 1]);
-    const [written] = g.apply("scatterLast", [slots, columns, column], {});
-    g.output(`new${name}${layer}`, written);
-    return written;
+    g.apply("scatterLast", [slots, columns, column], {});
+    return g.outputLast(`new${name}${layer}`); // a copy of it would be one of the whole cache
   };
   const attend: Attend = (layer, q, k, v) => {
     const seen = window !== undefined && typeOf(config, layer) === "sliding" ? narrow : mask;
     return g.apply("columnAttention", [q, write("Keys", layer, k), write("Values", layer, v), seen], { scale })[0];
   };
   const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms: false });
-  const logits = unembed(g, config, weight, g.reshape(hidden, ["R", hiddenSize]));
-  g.output("logits", logits);
+  unembed(g, config, weight, g.reshape(hidden, ["R", hiddenSize]));
+  const logits = g.outputLast("logits");
   const tempered = g.mul(logits, inverseTemperatures);
-  const probabilities = g.softmax(tempered);
-  g.output("probabilities", probabilities);
+  g.softmax(tempered);
+  const probabilities = g.outputLast("probabilities");
   const [drawn, ids, probability] = g.apply("drawTokens", [probabilities, uniforms, greedy], {});
   const logSoftmax = (x: Tensor) => g.apply("logSoftmax", [x], {})[0];
   const entropies = g.neg(g.sum(g.mul(probabilities, logSoftmax(tempered)), [1]));

@@ -1,6 +1,7 @@
 import type { InferenceSession } from "onnxruntime-common";
 import { deviceFailure } from "../device-errors.ts";
 import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
+import type { DeviceThread } from "./device-thread.ts";
 import type { Library, Pointer } from "./library.ts";
 import { count, DeviceTensor, type ElementType, elements, HostTensor } from "./tensor.ts";
 
@@ -10,6 +11,12 @@ export interface Crossing {
   down: number;
 }
 
+/** A device beside the processor: the thread that makes its runs, and what crossed the bus. */
+interface DeviceSide {
+  readonly thread: DeviceThread;
+  readonly crossed: Crossing;
+}
+
 /** Inputs and outputs of a run, prepared once for many runs. To be released. */
 export class Binding {
   readonly #library: Library;
@@ -17,20 +24,20 @@ export class Binding {
   readonly #binding: Pointer;
   readonly #cpu: Pointer;
   readonly #options: Pointer;
-  readonly #crossing: Crossing | undefined;
+  readonly #device: DeviceSide | undefined;
   #out = 0;
   /** Values of host tensors by name, and the arrays that the library has the addresses of. */
   readonly #values = new Map<string, { readonly value: Pointer; readonly kept: unknown }>();
 
   /**
    * @param cpu the kind of memory that host tensors are in
-   * @param crossing counts the bytes of host tensors that runs take and give, where these are not the session's own memory
+   * @param device of a session whose memory is not the processor's
    */
-  constructor(library: Library, session: Pointer, cpu: Pointer, crossing?: Crossing, options: Pointer = 0n) {
+  constructor(library: Library, session: Pointer, cpu: Pointer, device?: DeviceSide, options: Pointer = 0n) {
     this.#library = library;
     this.#cpu = cpu;
     this.#session = session;
-    this.#crossing = crossing;
+    this.#device = device;
     this.#options = options;
     this.#binding = library.make("CreateIoBinding", session);
   }
@@ -41,7 +48,7 @@ export class Binding {
     this.#values.delete(name);
     this.#library.call("BindInput", this.#binding, name, this.#valueOf(name, tensor));
     if (before !== undefined) this.#library.call("ReleaseValue", before.value);
-    if (tensor instanceof HostTensor && this.#crossing) this.#crossing.up += tensor.data.byteLength; // where it is bound
+    if (tensor instanceof HostTensor && this.#device) this.#device.crossed.up += tensor.data.byteLength; // where it is bound
   }
 
   output(name: string, tensor: RuntimeTensor): void {
@@ -54,11 +61,13 @@ export class Binding {
     this.#library.call("BindOutputToDevice", this.#binding, name, memory);
   }
 
-  /** In a thread of its own, so that the event loop does not wait. */
+  /** In another thread, so that the event loop does not wait. */
   async run(): Promise<void> {
     try {
-      await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
-      this.#ended();
+      if (this.#device !== undefined) {
+        await this.#device.thread.run(this.#session, this.#options, this.#binding);
+        this.#device.crossed.down += this.#out;
+      } else await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
     } catch (cause) {
       throw this.#failure(cause);
     }
@@ -68,19 +77,16 @@ export class Binding {
   runHere(): void {
     try {
       this.#library.call("RunWithBinding", this.#session, this.#options || null, this.#binding);
-      this.#ended();
+      if (this.#device === undefined) return;
+      this.#library.call("SynchronizeBoundOutputs", this.#binding);
+      this.#device.crossed.down += this.#out;
     } catch (cause) {
       throw this.#failure(cause);
     }
   }
 
   #failure(cause: unknown): unknown {
-    return deviceFailure(this.#crossing !== undefined, cause) ?? cause;
-  }
-
-  #ended(): void {
-    this.#library.call("SynchronizeBoundOutputs", this.#binding);
-    if (this.#crossing) this.#crossing.down += this.#out;
+    return deviceFailure(this.#device !== undefined, cause) ?? cause;
   }
 
   /** Values of all outputs, in the order in which they were bound. They are the caller's to release. */
@@ -170,10 +176,10 @@ export class NativeSession implements RuntimeSession {
     outputs: Readonly<Record<string, RuntimeTensor>>,
     captured?: number,
   ): Binding {
-    const { library, cpu, crossed } = this.#native;
-    const crossing = this.provider === "cpu" ? undefined : crossed;
+    const { library, cpu, device } = this.#native;
+    const side = this.provider === "cpu" ? undefined : device;
     const options = captured === undefined ? undefined : runOptions(library, captured);
-    const binding = new Binding(library, this.#session, cpu, crossing, options);
+    const binding = new Binding(library, this.#session, cpu, side, options);
     for (const [name, tensor] of Object.entries(inputs)) binding.input(name, tensor);
     for (const [name, tensor] of Object.entries(outputs)) binding.output(name, tensor);
     return binding;
@@ -226,7 +232,7 @@ export class Native implements Runtime<NativeSession> {
   /** Memory of the processor. */
   readonly cpu: Pointer;
   readonly allocator: Pointer;
-  readonly crossed: Crossing = { up: 0, down: 0 };
+  readonly device: DeviceSide;
   readonly Tensor = HostTensor;
   readonly fillsOutputs = true;
   readonly InferenceSession = {
@@ -235,8 +241,9 @@ export class Native implements Runtime<NativeSession> {
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
 
-  constructor(library: Library) {
+  constructor(library: Library, thread: DeviceThread) {
     this.library = library;
+    this.device = { thread, crossed: { up: 0, down: 0 } };
     this.#environment = library.make("CreateEnv", 4, "retrograde"); // 4: fatal; what goes wrong comes as an exception
     this.cpu = library.make("CreateMemoryInfo", "Cpu", 0, 0, 0);
     this.allocator = library.make("GetAllocatorWithDefaultOptions");

@@ -1,0 +1,53 @@
+import type { Worker } from "node:worker_threads";
+import { startThread } from "../../../../src/processes/thread.ts";
+import type { Pointer } from "./library.ts";
+
+/** A run that the thread is to make. Addresses are those of the process, and so the same there. */
+export interface Asked {
+  readonly id: number;
+  readonly session: Pointer;
+  readonly options: Pointer;
+  readonly binding: Pointer;
+}
+
+export interface Answered {
+  readonly id: number;
+  readonly error?: string;
+}
+
+/**
+ * Makes runs on devices in one thread: the event loop does not wait, and a session has its handles once. ONNX Runtime keeps handles of cuBLAS and cuDNN
+ * for each thread that runs a session, which take a tenth of a second and some memory to make.
+ */
+export class DeviceThread {
+  readonly #pending = new Map<number, { resolve(): void; reject(error: Error): void }>();
+  #thread: Worker | undefined;
+  #asked = 0;
+
+  run(session: Pointer, options: Pointer, binding: Pointer): Promise<void> {
+    const thread = (this.#thread ??= this.#begin());
+    const id = this.#asked++;
+    thread.ref();
+    return new Promise((resolve, reject) => {
+      this.#pending.set(id, { resolve, reject });
+      thread.postMessage({ id, session, options, binding } satisfies Asked);
+    });
+  }
+
+  #begin(): Worker {
+    const thread = startThread(import.meta.url, "device-runs", undefined);
+    thread.on("message", ({ id, error }: Answered) => {
+      const waiting = this.#pending.get(id);
+      this.#pending.delete(id);
+      if (this.#pending.size === 0) thread.unref();
+      if (error === undefined) waiting?.resolve();
+      else waiting?.reject(new Error(error));
+    });
+    thread.on("error", (error) => {
+      this.#thread = undefined;
+      for (const { reject } of this.#pending.values()) reject(error);
+      this.#pending.clear();
+    });
+    return thread;
+  }
+}
