@@ -215,7 +215,7 @@ export class NativeSession implements RuntimeSession {
   /** A copy of an output that had no tensor of its own. */
   #fetched(value: Pointer): HostTensor {
     const fetched = copied(this.#native.library, value);
-    if (this.provider !== "cpu") this.#native.crossed.down += fetched.data.byteLength;
+    if (this.provider !== "cpu") this.#native.device.crossed.down += fetched.data.byteLength;
     return fetched;
   }
 
