@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { requireConsistent } from "../options.ts";
 import { Graph } from "./graph.ts";
 import { lower } from "./onnx.ts";
 import { roundProducts } from "./precision.ts";
@@ -21,4 +22,10 @@ test("every product takes rounded factors, each rounded once, and gives float32"
   const made = rounded.flatMap(({ outputs }) => outputs);
   expect(new Set(made).size).toBe(made.length);
   for (const { outputs } of plain) expect(made).toEqual(expect.arrayContaining([...outputs]));
+});
+
+test.each(["cpu", "webgpu"] as const)("fewer bits are refused by name on %s", (provider) => {
+  const refused = () => requireConsistent({ model: "any", provider, precision: "bfloat16" });
+  expect(refused).toThrow('precision is "bfloat16"; expected "float32", as device is not "cuda"');
+  expect(() => requireConsistent({ model: "any", provider: "cuda", precision: "bfloat16" })).not.toThrow();
 });
