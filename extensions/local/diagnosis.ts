@@ -2,17 +2,25 @@ import { availableParallelism, cpus, totalmem } from "node:os";
 import { join } from "node:path";
 import { checkVocabulary } from "../../src/chat/tokenizer.ts";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
+import { reasonOf } from "../../src/core/errors.ts";
 import type { EngineDiagnosis, EngineUse, Finding } from "../../src/engines/registry.ts";
 import { count } from "../../src/terminal/format.ts";
 import { chooseProvider, type Device } from "./device-choice.ts";
+import { createLocalEngine } from "./engine.ts";
+import { cardText } from "./gpu-plan.ts";
+import { isGpu } from "./machine/device.ts";
+import { nvidiaCard } from "./machine/gpu-memory.ts";
 import { availableMemory } from "./machine/memory-available.ts";
+import type { Native } from "./machine/native/session.ts";
+import { nativeRuntime } from "./machine/native.ts";
 import { estimateMemory, gibibytes, memoryAdvice, parameterText, totalBytes } from "./memory.ts";
 import { parameterCount } from "./model/model-config.ts";
 import { readModelConfig } from "./model/model-folder.ts";
 import { memoryUse } from "./open.ts";
-import { measurePeak } from "./peak.ts";
+import { isHardware, measurePeak } from "./peak.ts";
 import { largestOfFamily } from "./published-sizes.ts";
 import type { LocalSettings } from "./settings.ts";
+import { measureSpeed, speedText } from "./speed.ts";
 
 /** As `EngineKind.diagnose`. */
 export function diagnoseLocal(settings: LocalSettings): EngineDiagnosis {
@@ -22,11 +30,13 @@ export function diagnoseLocal(settings: LocalSettings): EngineDiagnosis {
       { name: "system", check: () => checkSystem() },
       { name: "processor", check: () => checkProcessor(threads) },
       { name: "memory", check: checkMemory },
+      { name: "ONNX Runtime", check: checkRuntime },
       { name: "matrix products", check: () => checkProducts(threads) },
       ...(device === "cpu" ? [] : [{ name: "device", check: () => checkDevice(device, threads), required: true } as const]),
     ],
     describe: describeModel,
     memory: (folder, sampling, training) => checkMemoryNeeded(folder, settings, sampling, training),
+    ...(device === "cpu" ? {} : { speed: (folder) => checkSpeed(folder, settings) }),
   };
 }
 
@@ -86,10 +96,49 @@ async function checkProducts(threads: number): Promise<Finding> {
   return { state: "good", text, values };
 }
 
+/** Says how ONNX Runtime is called: GPUs need its C API, and the processor is the same without. */
+export async function checkRuntime(open: () => Promise<Native> = nativeRuntime): Promise<Finding> {
+  try {
+    const { version } = (await open()).library;
+    return { state: "good", text: `${version}, by its C API`, values: { version, native: true } };
+  } catch (error) {
+    return {
+      state: "doubtful",
+      text: `by its binding for Node: the processor alone computes, and nothing else runs meanwhile (${reasonOf(error)})`,
+      values: { native: false },
+    };
+  }
+}
+
 /** Reports what a run with this setting would compute on. */
 async function checkDevice(device: Device, threads: number): Promise<Finding> {
   const { provider, description } = await chooseProvider(device, threads);
-  return { state: "good", text: description, values: { device, provider } };
+  const card = provider === "cuda" ? nvidiaCard() : undefined;
+  const text = card === undefined ? description : `${description}: ${cardText(card)}, driver ${card.driver}`;
+  return { state: "good", text, values: { device, provider, ...(card && { card }) } };
+}
+
+/** Trains and samples the model for some seconds. */
+async function checkSpeed(folder: string, { device, precision, threads, lora, maxLength }: LocalSettings): Promise<Finding> {
+  const config = await readModelConfig(join(folder, "config.json"));
+  const adapter = lora && { ...lora, seed: 0 };
+  const { provider, description } = await chooseProvider(device, threads, { config, training: true, precision, lora: adapter });
+  if (isGpu(provider) && !(await isHardware({ threads, provider })))
+    return {
+      state: "doubtful",
+      text: `not measured: this driver of ${provider} computes in software, slower than the processor`,
+    };
+  const engine = await createLocalEngine({ model: folder, threads, provider, precision, lora: adapter, maxLength });
+  try {
+    const speed = await measureSpeed(engine);
+    return {
+      state: "good",
+      text: `${provider} ${speedText(speed)}${device === "auto" ? `; ${description}` : ""}`,
+      values: { provider, ...speed },
+    };
+  } finally {
+    await engine.dispose();
+  }
 }
 
 async function describeModel(folder: string): Promise<Finding> {

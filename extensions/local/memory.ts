@@ -206,7 +206,8 @@ function learnedShapes(config: ModelConfig, lora: LoraSettings | undefined): Rea
   return lora === undefined ? parameterShapes(config) : adapterShapes({ ...config, lora: resolveLora(config, lora) });
 }
 
-function learnedBytesOf(config: ModelConfig, { lora }: MemoryUse): number {
+/** Bytes of the numbers that learn: an adapter's, or all. */
+export function learnedBytesOf(config: ModelConfig, { lora }: MemoryUse): number {
   return [...learnedShapes(config, lora).values()].reduce((sum, shape) => sum + bytesPerNumber * product(shape), 0);
 }
 

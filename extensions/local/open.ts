@@ -3,6 +3,7 @@ import type { TokenId } from "../../src/core/trajectory.ts";
 import type { EnginePurpose, EngineUse, ModelParts, OpenedEngine } from "../../src/engines/registry.ts";
 import { chooseProvider } from "./device-choice.ts";
 import { createLocalEngine } from "./engine.ts";
+import { planOnGpu } from "./gpu-plan.ts";
 import { isGpu } from "./machine/device.ts";
 import { availableMemory } from "./machine/memory-available.ts";
 import { type MemoryUse, requireMemory } from "./memory.ts";
@@ -54,11 +55,14 @@ export async function openLocal(
   { use, seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
   const { device, precision, threads, workers, lora, sampling, maxLength } = settings;
-  const { provider, description } = await chooseProvider(device, threads);
   const model = await readModelConfig(join(folder, "config.json"));
+  const forModel = { config: model, training: use?.training === true, precision, lora: lora && { ...lora, seed } };
+  const { provider, description } = await chooseProvider(device, threads, forModel);
   const planned = use && planNow(model, settings, use);
   const plan = planned?.plan;
-  const said = use?.training && planned ? planText(model, planned.memory, planned.plan, planned.most) : undefined;
+  const onGpu = use && planOnGpu(provider, model, memoryUse(settings, use));
+  const onCpu = use?.training && planned ? planText(model, planned.memory, planned.plan, planned.most) : undefined;
+  const said = onGpu ?? onCpu;
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {

@@ -14,6 +14,11 @@ const short: Chain = { size: 256, products: 1, runs: 2 };
 /** Drivers in software make 0.1 GFLOP/s; the slowest GPU makes ten even if a run waits for some milliseconds. */
 const hardwareGflops = 1;
 
+/** Whether a GPU computes, and no driver in software. @throws EngineError if there is no such provider here */
+export async function isHardware(options: SessionOptions): Promise<boolean> {
+  return (await measure(short, options)) >= hardwareGflops;
+}
+
 /**
  * Matrix products of float32, in GFLOP/s, as fast as this machine makes them from here: the best of a few runs, a second in all.
  * A device that a first small product shows to be slower than any hardware is measured by that alone.

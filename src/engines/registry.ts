@@ -85,6 +85,8 @@ export interface EngineDiagnosis {
   describe(folder: string): Promise<Finding>;
   /** Says what memory the model takes. */
   memory(folder: string, sampling: EngineUse, training: EngineUse): Promise<Finding>;
+  /** Measures the model on a device that was asked for. Not tried where a required check fails. */
+  speed?(folder: string): Promise<Finding>;
 }
 
 /** Models in other files than a folder in Hugging Face's format, of which such folders are made. */

@@ -54,6 +54,7 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   let folder: string | undefined;
   let model: Model | undefined;
   let prompt: FirstPrompt | undefined;
+  const measured = diagnosis?.speed;
   const checks: readonly (readonly [string, Check])[] = [
     [runtime().name, checkRuntime],
     ...(diagnosis?.machine ?? []).map(
@@ -104,11 +105,14 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
             () => (folder === undefined ? notTried : diagnosis.memory(folder, samplingUse(config), trainingUse(config))),
           ] as const,
         ]),
+    ...(measured === undefined
+      ? []
+      : [["speed", () => (folder === undefined ? notTried : hasDevice ? measured(folder) : noDevice)] as const]),
     [
       "sampling",
       async () => {
         if (folder === undefined) return notTried;
-        if (!hasDevice) return { state: "doubtful", text: "not tried: there is no device" };
+        if (!hasDevice) return noDevice;
         model = await openModel(folder, config.engine, { use, seed: config.seed }, played.chat);
         return prompt === undefined ? noPrompt : checkSampling(model, prompt, config, flags.play === true);
       },
@@ -173,6 +177,7 @@ async function promptOf(environment: Environment, limitMs: number): Promise<Firs
 }
 
 const noPrompt: Finding = { state: "doubtful", text: "not tried: the environment shows no prompt" };
+const noDevice: Finding = { state: "doubtful", text: "not tried: there is no device" };
 const notTried: Finding = { state: "doubtful", text: "not tried: there is no model to try it with" };
 
 async function attempt(check: Check): Promise<Finding> {
