@@ -9,6 +9,7 @@
  *
  * First the form, by demonstrations whose operations are drawn at random; then GRPO. Called again, it continues.
  */
+import "../../extensions/install.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
