@@ -25,7 +25,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/processes",
     holds: "programs that are started here, and end with us: all of them, whatever they started",
-    knows: [],
+    knows: ["src/core"],
   },
   {
     path: "src/statistics",

@@ -20,7 +20,7 @@ export interface LocalEngineOptions {
   readonly workers?: number;
   /** The provider that computes; the CPU if left out. `chooseProvider` finds one that works. */
   readonly provider?: Provider;
-  /** What products of samples and passes are computed in, on CUDA. Default "float32". */
+  /** The precision of products in samples and passes, on CUDA. Default "float32". */
   readonly precision?: Precision;
   /** The library that runs ONNX models; ONNX Runtime's binding for Node if left out. */
   readonly runtime?: Runtime;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
@@ -21,7 +21,7 @@ vi.mock("node:fs", async (original) => {
     },
   };
 });
-const { writeFileAtomic, writeFolderAtomic } = await import("./atomic.ts");
+const { writeFileAtomic, writeFolderAtomic, writeSharedFolder } = await import("./atomic.ts");
 
 afterEach(() => {
   injected.openFolder = undefined;
@@ -47,4 +47,20 @@ test.each([
 test("a disk that breaks while a folder is flushed is an error", () => {
   injected.sync = "EIO";
   expect(() => writeFileAtomic(join(mkdtempSync(join(tmpdir(), "retrograde-atomic-")), "file"), "x")).toThrow("EIO");
+});
+
+test("a folder that several write at once is whole, and none fails", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "shared-folder-"));
+  const path = join(folder, "cache");
+  const write = () =>
+    writeSharedFolder(path, async (into) => {
+      for (const name of ["one", "two"]) {
+        await new Promise((resolve) => setImmediate(resolve));
+        writeFileSync(join(into, name), name);
+      }
+    });
+  await Promise.all([write(), write(), write()]);
+  expect(readdirSync(folder)).toEqual(["cache"]);
+  expect(readdirSync(path)).toEqual(["one", "two"]);
+  rmSync(folder, { recursive: true });
 });

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -58,18 +59,38 @@ export async function writeChunksAtomic(path: string, chunks: Iterable<Uint8Arra
   }
 }
 
+type Fill = (folder: string) => Promise<void>;
+
 /** Writes a folder, whose files `fill` writes into the folder that it is given. A folder of that name is replaced. */
-export async function writeFolderAtomic(path: string, fill: (folder: string) => Promise<void>): Promise<void> {
-  const unfinished = unfinishedName(path);
+export async function writeFolderAtomic(path: string, fill: Fill): Promise<void> {
+  await writeFolder(unfinishedName(path), fill, (unfinished) => {
+    rmSync(path, { recursive: true, force: true });
+    renameSync(unfinished, path);
+    flushFolder(dirname(path));
+  });
+}
+
+/** Writes a folder that several programs may write at once, each the same. One of them is kept: none takes another's files from it. */
+export async function writeSharedFolder(path: string, fill: Fill): Promise<void> {
+  await writeFolder(unfinishedName(`${path}.${randomUUID()}`), fill, (unfinished) => {
+    try {
+      renameSync(unfinished, path);
+    } catch (error) {
+      if (!existsSync(path)) throw error;
+      rmSync(unfinished, { recursive: true, force: true });
+    }
+    flushFolder(dirname(path));
+  });
+}
+
+async function writeFolder(unfinished: string, fill: Fill, finish: (unfinished: string) => void): Promise<void> {
   try {
     rmSync(unfinished, { recursive: true, force: true });
     makeFolder(unfinished);
     await fill(unfinished);
     for (const entry of readdirSync(unfinished, { recursive: true, withFileTypes: true }))
       if (entry.isFile()) flush(join(entry.parentPath, entry.name));
-    rmSync(path, { recursive: true, force: true });
-    renameSync(unfinished, path);
-    flushFolder(dirname(path));
+    finish(unfinished);
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
     throw error;

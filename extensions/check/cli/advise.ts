@@ -44,7 +44,7 @@ export interface AdviseFlags extends SettingValues {
 
 /** How long the trial may take. */
 const trialMs = 300_000;
-/** Of an answer in the trial, where a run has the whole context: an untaught small model writes to its end. A thought and a call are shorter. */
+/** The most tokens of an answer in the trial. A run has the whole context, to whose end an untaught small model writes; a thought and a call are shorter. */
 const trialTokens = 512;
 
 /**

@@ -8,7 +8,7 @@ export function isGpu(provider: Provider): boolean {
   return provider === "webgpu" || provider === "cuda";
 }
 
-/** What products of matrices are computed in. All else is float32, as are weights, gradients and moments. */
+/** Precisions of matrix products. All else is float32, as are weights, gradients and moments. */
 export const precisions = ["float32", "tf32", "bfloat16"] as const;
 export type Precision = (typeof precisions)[number];
 
@@ -19,7 +19,7 @@ export interface SessionOptions {
   readonly threads: number;
   /** The CPU if left out. */
   readonly provider?: Provider;
-  /** Of products, on CUDA. Default "float32". */
+  /** The precision of products, on CUDA. Default "float32". */
   readonly precision?: Precision;
   /** Whether memory that a run took on the CPU is kept for the next one, as it is if left out. Fetching and clearing it takes time. */
   readonly keepMemory?: boolean;

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../../../src/core/errors.ts";
 import { parseJson } from "../../../../src/core/json.ts";
-import { writeFolderAtomic } from "../../../../src/files/atomic.ts";
+import { writeSharedFolder } from "../../../../src/files/atomic.ts";
 import { isSignedHere, signatureOf } from "../../../../src/files/own-key.ts";
 import { readSmall } from "../safetensors.ts";
 import { configOf } from "./config.ts";
@@ -36,7 +36,7 @@ export async function ggufFolder(file: string, cache: string = defaultCache()): 
   const config = configOf(gguf, file, frequencies && (await readTensor(frequencies)));
   const { tokenizer, config: tokenizerConfig } = tokenizerOf(gguf, file);
   mkdirSync(cache, { recursive: true });
-  await writeFolderAtomic(folder, async (into) => {
+  await writeSharedFolder(folder, async (into) => {
     const files = {
       "config.json": config,
       "generation_config.json": { bos_token_id: config.bos_token_id, eos_token_id: config.eos_token_id },
