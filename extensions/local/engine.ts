@@ -18,7 +18,7 @@ import { requireCapability, requireStepOptions } from "../../src/engines/engine.
 import { localCapabilities } from "./capabilities.ts";
 import { adaptedConfig, arraysOf, deviceParameters, type HeldModel, holdModel } from "./held.ts";
 import { isGpu } from "./machine/device.ts";
-import { gpuPassBytes } from "./machine/gpu-memory.ts";
+import { gpuCacheBytes, gpuPassBytes } from "./machine/gpu-memory.ts";
 import { readAdapter } from "./model/adapter-folder.ts";
 import { copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
@@ -89,7 +89,8 @@ export class LocalEngine implements Engine {
     const held = holdModel(model, options, adapter, roundedLayers);
     const { config, learned, frozen, sampled } = held;
     // For good a GPU holds each parameter, and of those that learn a gradient, what is added to it, and two moments.
-    const passBytes = options.passBytes ?? (isGpu(provider) ? gpuPassBytes(frozen.bytes + 5 * learned.bytes) : undefined);
+    const forGood = frozen.bytes + 5 * learned.bytes;
+    const passBytes = options.passBytes ?? (isGpu(provider) ? gpuPassBytes(forGood) : undefined);
     const weights = samplerWeights(options);
     this.#held = held;
     this.info = {
@@ -113,7 +114,8 @@ export class LocalEngine implements Engine {
       ...{ recompute, passBytes, restBytes },
     };
     this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
-    const { cacheBytes = defaultCacheBytes, weightsAsInputs, lookup } = sampling;
+    const { weightsAsInputs, lookup } = sampling;
+    const cacheBytes = sampling.cacheBytes ?? (isGpu(provider) ? gpuCacheBytes(forGood) : undefined) ?? defaultCacheBytes;
     this.#samplerOptions = {
       ...{ threads, provider, runtime, precision, slots, maxLength: this.info.maxLength },
       ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },

@@ -23,7 +23,7 @@ export function memoryUse(settings: Partial<LocalSettings>, use: EngineUse): Mem
 
 /** Undefined where the settings do not set it. */
 function cacheBytesOf({ sampling }: Partial<LocalSettings>): number | undefined {
-  return sampling && sampling.cacheGib * 2 ** 30;
+  return sampling?.cacheGib === undefined ? undefined : sampling.cacheGib * 2 ** 30;
 }
 
 /** As `EngineKind.inspect`. */
@@ -63,17 +63,18 @@ export async function openLocal(
   const onGpu = use && planOnGpu(provider, model, memoryUse(settings, use));
   const onCpu = use?.training && planned ? planText(model, planned.memory, planned.plan, planned.most) : undefined;
   const said = onGpu ?? onCpu;
+  // The plan is of the processor's memory. On a GPU sessions stay open, and passes and caches go by what its driver says is free.
+  const { passBytes, restBytes, weightsAsInputs } = isGpu(provider) ? {} : (plan ?? {});
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {
     engine: await createLocalEngine({
       ...{ model: folder, threads, provider, precision, lora: adapter, decode },
-      ...{ workers: plan?.workers ?? workers, restBytes: plan?.restBytes, maxLength },
-      passBytes: isGpu(provider) ? undefined : plan?.passBytes,
+      ...{ workers: plan?.workers ?? workers, passBytes, restBytes, maxLength },
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(settings),
-        weightsAsInputs: isGpu(provider) ? undefined : plan?.weightsAsInputs,
+        weightsAsInputs,
         lookup: use?.training === false,
       },
     }),

@@ -62,7 +62,13 @@ export const localSettings = z.strictObject({
         .describe(
           "the sampler's precision: `float32`, or `int8` ([engine.md](engine.md#sampling-in-8-bits)); `int8` where the base is rounded",
         ),
-      cacheGib: z.number().min(0).default(0.5).describe("GiB of keys and values kept for rollouts that wait for their next turn"),
+      cacheGib: z
+        .number()
+        .min(0)
+        .optional()
+        .describe(
+          "GiB of keys and values kept for rollouts that wait for their next turn. Default 0.5, and on an NVIDIA GPU a fifth of what is free",
+        ),
     })
     .optional(),
 });

@@ -79,7 +79,7 @@ function contrastResult(study: Study, contrast: Contrast, outcomes: readonly Run
   const usable = outcomes.filter(
     ({ ended, final }) => outcome === "fell" || (!ended && (outcome !== "greedy" || final.greedy !== undefined)),
   );
-  const cells = cellsOf(contrast).map((cell) => runsAt(study, cell, usable));
+  const cells = cellsOf(contrast).map((cell) => runsAt(study, cell, outcomes, usable));
   const shared = (isTuning: boolean) =>
     (cells[0]?.runs ?? [])
       .filter(({ seed }) => study.tuningSeeds.includes(seed) === isTuning)
@@ -123,9 +123,10 @@ function contrastResult(study: Study, contrast: Contrast, outcomes: readonly Run
   };
 }
 
-function runsAt(study: Study, [world, arm, chosen]: Cell, outcomes: readonly RunOutcome[]) {
+/** Rates are chosen by all tuning runs, whatever is compared: these have no greedy attempts. */
+function runsAt(study: Study, [world, arm, chosen]: Cell, outcomes: readonly RunOutcome[], usable: readonly RunOutcome[]) {
   const rate = chosen === "best" ? chosenRate(study, world, arm, outcomes) : chosen;
-  const runs = outcomes.filter((run) => run.world === world && run.arm === arm && run.rate === rate);
+  const runs = usable.filter((run) => run.world === world && run.arm === arm && run.rate === rate);
   return { rate, runs: runs.toSorted((a, b) => a.seed - b.seed) };
 }
 

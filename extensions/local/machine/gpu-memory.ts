@@ -19,6 +19,14 @@ export function gpuPassBytes(held: number, card = nvidiaCard()): number | undefi
   return card && share * Math.max(0, card.freeBytes - held);
 }
 
+/** The share of the same memory that keys and values of waiting rollouts may take. */
+const cacheShare = 0.2;
+
+/** Bytes of keys and values on the first NVIDIA GPU, as `gpuPassBytes`. */
+export function gpuCacheBytes(held: number, card = nvidiaCard()): number | undefined {
+  return card && cacheShare * Math.max(0, card.freeBytes - held);
+}
+
 const mebibyte = 2 ** 20;
 
 /** Undefined where there is no driver, or it does not say. */
