@@ -101,6 +101,7 @@ const open: Readonly<Record<string, string>> = {
   "src/hub/": "lists of files",
   "src/cli/": "our own package.json",
   "src/core/": "a part of an option that chooses among them; and doors",
+  "extensions/local/machine/native/packaged.ts": "package.json of onnxruntime-node, of which the version is read",
   "extensions/agents/tasks.ts": "every field of a task is handed to the agent and its reward",
   "extensions/tools/ai-sdk.ts": "schemas and outputs of the AI SDK",
   "extensions/evals/rft/": "every field of a row is handed to the grader",

@@ -16,7 +16,7 @@ const stop = "###STOP###";
 /** Letters of a message: a model that does not end would fill the agent's context. */
 const longest = 2000;
 
-const entrySchema = z.object({ key: z.string(), seed: z.int(), answer: z.string() });
+const entrySchema = z.strictObject({ key: z.string(), seed: z.int(), answer: z.string() });
 
 /**
  * A user that a model plays, behind an endpoint. Each message is asked for with a seed of the episode's and kept by all that decides it, so that
