@@ -32,9 +32,17 @@ function both(title: string, more: Cell, less: Cell, tested = false): Contrast[]
   ];
 }
 
-function question(title: string, ask: string, contrasts: Contrast[]): Question {
-  return { title, ask, contrasts, primaries: 2, seeds: 10, answer: "Not known yet." };
+function question(title: string, ask: string, contrasts: Contrast[], answer = "Not known yet."): Question {
+  return { title, ask, contrasts, primaries: 2, seeds: 10, answer };
 }
+
+/** What five of the ten planned seeds say. */
+const firstAnswers: Readonly<Record<string, string>> = {
+  "office-rate":
+    "By five of ten seeds, yes: 21.1 points above it greedy [10.4, 31.8] and 20.3 sampled [13.9, 26.7]. The published code's form does the same.",
+  "office-best":
+    "By five of ten seeds, no: GRPO with as many optimiser steps ends 13.1 points higher sampled [9.3, 17.0]; greedy they differ by 3.0 [−8.1, 14.0], which decides nothing.",
+};
 
 /** @param rate of all arms @param product the rate of the arm with one step at which rate × steps are equal */
 function questionsIn(world: string, name: string, steps: string, rate: number, product: number): Record<string, Question> {
@@ -55,6 +63,7 @@ function questionsIn(world: string, name: string, steps: string, rate: number, p
         falls("paper − GRPO with one step", cell("grpo", rate)),
         falls("paper − published code", cell("seeupo-code", rate)),
       ],
+      firstAnswers[`${world}-rate`],
     ),
     [`${world}-product`]: question(
       `${name}: at one product of rate and steps`,
@@ -69,6 +78,7 @@ function questionsIn(world: string, name: string, steps: string, rate: number, p
         ...both("paper − GRPO with one step", cell("seeupo", "best"), cell("grpo", "best")),
         ...both("paper − published code", cell("seeupo", "best"), cell("seeupo-code", "best")),
       ],
+      firstAnswers[`${world}-best`],
     ),
   };
 }
@@ -190,6 +200,7 @@ export default {
         ...both("normalised by batch − by group", usual, ["office", "group", 1e-4]),
         ...both("normalised by batch − not", usual, ["office", "none", 1e-4]),
       ],
+      "By five of ten seeds, not shown: last to first is 5.2 points above first to last greedy [−1.2, 11.5] and 2.5 sampled [−2.9, 7.9].",
     ),
   },
   limitations: [
