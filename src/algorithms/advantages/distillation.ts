@@ -4,7 +4,7 @@ import { EngineError } from "../../core/errors.ts";
 import { type TokenRows, total } from "../objectives/objective.ts";
 import { turnsOf } from "../step/episodes.ts";
 import { checkedLogprobs } from "../step/minimise.ts";
-import { defineAdvantage, episodesOf } from "./advantage.ts";
+import { defineAdvantage, type Estimate, type Evidence, episodesOf } from "./advantage.ts";
 
 /**
  * On-policy distillation (Thinking Machines Lab, "On-Policy Distillation", 2025; `ref_kl_loss_fn` of PrimeIntellect-ai/prime-rl): the policy
@@ -18,6 +18,24 @@ import { defineAdvantage, episodesOf } from "./advantage.ts";
  */
 export function distillationAdvantages(logprobs: TokenRows, teacherLogprobs: TokenRows): number[][] {
   return logprobs.map((row, b) => row.map((logprob, t) => teacherLogprobs[b][t] - logprob));
+}
+
+/**
+ * Credits every turn of the groups by a teacher's log-probs.
+ * @param metric names the mean over tokens of log π − log π_teacher
+ * @param expected the kind of policy that has such a teacher, for the error
+ * @throws EngineError for a policy without one
+ */
+export async function creditByTeacher({ policy, groups }: Evidence, metric: string, expected: string): Promise<Estimate> {
+  if (policy.teacherLogprobs === undefined) throw new EngineError("policy.teacherLogprobs", undefined, { expected });
+  const episodes = episodesOf(groups);
+  const turns = turnsOf(episodes);
+  const advantages = distillationAdvantages(
+    checkedLogprobs(turns, await policy.logprobs(turns)),
+    checkedLogprobs(turns, await policy.teacherLogprobs(turns)),
+  );
+  const tokens = advantages.reduce((sum, row) => sum + row.length, 0);
+  return { episodes, advantages, metrics: { ...(tokens > 0 && { [metric]: -total(advantages) / tokens }) } };
 }
 
 export const distillationKind = defineAdvantage({
@@ -36,16 +54,5 @@ export const distillationKind = defineAdvantage({
     /** The model that scores, named as `model` is, with the same tokens. It runs on the same engine. */
     teacher: acts.by(z.string().min(1), (what) => [{ kind: "model", what }]),
   },
-  estimate: async ({ policy, groups }) => {
-    if (policy.teacherLogprobs === undefined)
-      throw new EngineError("policy.teacherLogprobs", undefined, { expected: "a policy with a teacher that scores its tokens" });
-    const episodes = episodesOf(groups);
-    const turns = turnsOf(episodes);
-    const advantages = distillationAdvantages(
-      checkedLogprobs(turns, await policy.logprobs(turns)),
-      checkedLogprobs(turns, await policy.teacherLogprobs(turns)),
-    );
-    const tokens = advantages.reduce((sum, row) => sum + row.length, 0);
-    return { episodes, advantages, metrics: { ...(tokens > 0 && { teacherKl: -total(advantages) / tokens }) } };
-  },
+  estimate: (evidence) => creditByTeacher(evidence, "teacherKl", "a policy with a teacher that scores its tokens"),
 });

@@ -1,12 +1,8 @@
-import { EngineError } from "../../core/errors.ts";
-import { total } from "../objectives/objective.ts";
-import { turnsOf } from "../step/episodes.ts";
-import { checkedLogprobs } from "../step/minimise.ts";
-import { defineAdvantage, episodesOf } from "./advantage.ts";
-import { distillationAdvantages } from "./distillation.ts";
+import { defineAdvantage } from "./advantage.ts";
+import { creditByTeacher } from "./distillation.ts";
 
 /**
- * Self-distillation, SDFT (Shenfeld et al., arXiv:2601.19897, §3, algorithm 1) and OPSD (arXiv:2601.18734): the policy samples without help
+ * Self-distillation, SDFT (Shenfeld et al., arXiv:2601.19897) and OPSD (arXiv:2601.18734): the policy samples without help
  * and is taught by itself, having read a demonstration c of the task. No reward is read.
  *
  *   A_t = log π_old(a_t | c, s_t) − log π_old(a_t | s_t)
@@ -38,16 +34,5 @@ export const selfDistillationKind = defineAdvantage({
         }
       : undefined,
   settings: {},
-  estimate: async ({ policy, groups }) => {
-    if (policy.teacherLogprobs === undefined)
-      throw new EngineError("policy.teacherLogprobs", undefined, { expected: "a policy that is scored after a demonstration" });
-    const episodes = episodesOf(groups);
-    const turns = turnsOf(episodes);
-    const advantages = distillationAdvantages(
-      checkedLogprobs(turns, await policy.logprobs(turns)),
-      checkedLogprobs(turns, await policy.teacherLogprobs(turns)),
-    );
-    const tokens = advantages.reduce((sum, row) => sum + row.length, 0);
-    return { episodes, advantages, metrics: { ...(tokens > 0 && { demonstrationKl: -total(advantages) / tokens }) } };
-  },
+  estimate: (evidence) => creditByTeacher(evidence, "demonstrationKl", "a policy that is scored after a demonstration"),
 });
