@@ -18,6 +18,7 @@ export { type AgentCheck, type AgentCheckReport, checkAgent, type LazyResult } f
 export { type CheckOptions, checkEnvironment } from "../extensions/check/check.ts";
 export type { EnvironmentReport } from "../extensions/check/report.ts";
 export { type Rescored, type RescoredEpisode, type RescoreOptions, rescore } from "../extensions/inspect/another-reward.ts";
+export { type LoadedRun, loadRun } from "../extensions/inspect/load-run.ts";
 export { officeEnvironment } from "../extensions/office/office.ts";
 export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
 export {
@@ -97,7 +98,6 @@ export {
   evaluate,
   type PricedJudge,
 } from "../src/sdk/evaluate.ts";
-export { type LoadedRun, loadRun } from "../src/sdk/load-run.ts";
 export {
   type CodeOptions,
   type PlanOptions,

@@ -23,11 +23,6 @@ export const parts: readonly Part[] = [
     knows: ["src/core"],
   },
   {
-    path: "src/processes",
-    holds: "programs that are started here, and end with us: all of them, whatever they started",
-    knows: ["src/core"],
-  },
-  {
     path: "src/statistics",
     holds: "intervals that cover, paired exact tests, seeds and tasks together, corrections ([evaluation.md](evaluation.md))",
     knows: ["src/core"],
@@ -43,7 +38,7 @@ export const parts: readonly Part[] = [
     holds: "models by name: downloaded, verified, kept in a cache ([models.md](models.md))",
     knows: ["src/core", "src/files"],
   },
-  { path: "src/http", holds: "what HTTP servers share, and requests to others: bounded, and repeated", knows: ["src/core"] },
+  { path: "src/http", holds: "requests to others: bounded, and repeated", knows: ["src/core"] },
   {
     path: "src/completions",
     holds: "a client of the chat-completions protocol ([evaluation.md](evaluation.md#chat-endpoints))",
@@ -55,7 +50,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/tools",
     holds: "the interface of a tool, its arguments checked, its result as text ([tools.md](tools.md))",
-    knows: ["src/core", "src/files"],
+    knows: ["src/core"],
   },
   {
     path: "src/chat",
@@ -70,7 +65,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/environments",
     holds: "tasks, episodes and rewards: the interface, `defineEnvironment`, environments by name",
-    knows: ["src/core", "src/http", "src/actions", "src/tools", "src/chat"],
+    knows: ["src/core", "src/actions", "src/tools", "src/chat"],
   },
   {
     path: "src/rollouts",
@@ -80,7 +75,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/runs",
     holds: "the run folder: schemas, atomic writing, reading, filters ([runs.md](runs.md))",
-    knows: ["src/core", "src/files", "src/statistics"],
+    knows: ["src/core", "src/files"],
   },
   { path: "src/guard", holds: "what watches a run that others' code could stop", knows: ["src/core", "src/runs"] },
   {
@@ -162,11 +157,17 @@ export const parts: readonly Part[] = [
       "src/sdk",
     ],
   },
+  {
+    path: "extensions/processes",
+    holds: "programs that are started here, and end with us: all of them, whatever they started",
+    knows: ["src/core"],
+  },
+  { path: "extensions/http", holds: "what HTTP servers share: keys, bounded bodies, places", knows: ["src/core"] },
   { path: "extensions/plot", holds: "pictures as SVG", knows: [] },
   {
     path: "extensions/inference",
     holds: "models behind HTTP, in token ids and in messages",
-    knows: ["src/core", "src/processes", "src/http", "src/engines/engine.ts", "src/tools", "src/chat"],
+    knows: ["src/core", "src/engines/engine.ts", "src/tools", "src/chat", "extensions/processes", "extensions/http"],
   },
   {
     path: "extensions/local",
@@ -176,7 +177,6 @@ export const parts: readonly Part[] = [
       "src/core",
       "src/files",
       "src/hub",
-      "src/processes",
       "src/engines/call-order.ts",
       "src/engines/engine.ts",
       "src/chat",
@@ -186,6 +186,7 @@ export const parts: readonly Part[] = [
       "src/terminal",
       "src/sdk",
       "src/cli",
+      "extensions/processes",
     ],
   },
   {
@@ -207,7 +208,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/bfcl",
     holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))",
-    knows: ["src/core", "src/files", "src/processes", "src/tools", "src/environments"],
+    knows: ["src/core", "src/files", "src/http", "src/tools", "src/environments", "extensions/processes"],
   },
   {
     path: "extensions/harbor",
@@ -217,7 +218,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/appworld",
     holds: "AppWorld's own servers, supervised ([environments/appworld.md](environments/appworld.md))",
-    knows: ["src/core", "src/processes", "src/http", "src/actions", "src/tools", "src/environments"],
+    knows: ["src/core", "src/http", "src/actions", "src/tools", "src/environments", "extensions/processes"],
   },
   {
     path: "extensions/remote/shared",
@@ -237,19 +238,19 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/remote/verifiers",
     holds: "a client of verifiers",
-    knows: ["src/core", "src/http", "src/environments", "extensions/inference", "extensions/remote/shared"],
+    knows: ["src/core", "src/environments", "extensions/http", "extensions/inference", "extensions/remote/shared"],
   },
   {
     path: "extensions/remote/server",
     holds: "an environment served to clients of OpenEnv and ORS",
     knows: [
       "src/core",
-      "src/http",
       "src/actions",
       "src/tools",
       "src/environments",
       "src/rollouts",
       "src/training",
+      "extensions/http",
       "extensions/remote/ors",
     ],
   },
@@ -272,19 +273,19 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/tinker/server",
     holds: "the Tinker interface over engines",
-    knows: ["src/core", "src/http", "src/engines/engine.ts", "extensions/tinker/client"],
+    knows: ["src/core", "src/engines/engine.ts", "extensions/http", "extensions/tinker/client"],
   },
   {
     path: "extensions/serve",
     holds: "the command that serves engines and environments",
     knows: [
       "src/core",
-      "src/http",
       "src/chat",
       "src/training",
       "src/terminal",
       "src/sdk",
       "src/cli",
+      "extensions/http",
       "extensions/inference",
       "extensions/local",
       "extensions/remote/server",
@@ -339,8 +340,8 @@ export const parts: readonly Part[] = [
       "src/environments",
       "src/rollouts",
       "src/runs",
-      "src/rewards",
       "src/guard",
+      "src/rewards",
       "src/training",
       "src/terminal",
       "src/sdk",
@@ -352,17 +353,7 @@ export const parts: readonly Part[] = [
     path: "extensions/dashboard",
     holds:
       "the dashboard's server: reads runs, answers the page ([dashboard.md](dashboard.md)); the page itself is in `dashboard/`",
-    knows: [
-      "src/core",
-      "src/files",
-      "src/http",
-      "src/chat",
-      "src/runs",
-      "src/findings",
-      "src/terminal",
-      "src/cli",
-      "extensions/inspect",
-    ],
+    knows: ["src/core", "src/files", "src/chat", "src/runs", "src/terminal", "src/cli", "extensions/http", "extensions/inspect"],
   },
   {
     path: "extensions/agents",
@@ -370,9 +361,7 @@ export const parts: readonly Part[] = [
     knows: [
       "src/core",
       "src/files",
-      "src/processes",
       "src/statistics",
-      "src/http",
       "src/completions",
       "src/tools",
       "src/chat",
@@ -384,6 +373,8 @@ export const parts: readonly Part[] = [
       "src/terminal",
       "src/sdk",
       "src/cli",
+      "extensions/processes",
+      "extensions/http",
       "extensions/inference",
       "extensions/local",
       "extensions/inspect",
@@ -397,7 +388,6 @@ export const parts: readonly Part[] = [
       "src/core",
       "src/statistics",
       "src/hub",
-      "src/http",
       "src/engines/engine.ts",
       "src/tools",
       "src/chat",
@@ -408,6 +398,7 @@ export const parts: readonly Part[] = [
       "src/terminal",
       "src/sdk",
       "src/cli",
+      "extensions/http",
       "extensions/inference",
       "extensions/local",
       "extensions/agents",
@@ -437,7 +428,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/tools",
     holds: "tools that ship: Python in a sandbox, search, pages, MCP, those of the AI SDK ([tools.md](tools.md))",
-    knows: ["src/core", "src/files", "src/processes", "src/http", "src/tools", "src/environments"],
+    knows: ["src/core", "src/files", "src/http", "src/tools", "src/environments", "extensions/processes"],
   },
   {
     path: "extensions/arpo-protocol",

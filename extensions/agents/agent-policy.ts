@@ -1,7 +1,7 @@
 import type { ConversationReply, ConversationRequest } from "../../src/chat/conversation.ts";
 import { reasonOf } from "../../src/core/errors.ts";
 import type { TokenPolicy } from "../../src/environments/environment.ts";
-import { HttpError } from "../../src/http/http-error.ts";
+import { HttpError } from "../http/http-error.ts";
 import { noThreads } from "../inference/anthropic-messages.ts";
 import type { InferenceModel } from "../inference/model.ts";
 import type { Sampling } from "../inference/parsed-request.ts";

@@ -1,5 +1,5 @@
 import { EnvError } from "../../src/core/errors.ts";
-import { HttpError } from "../../src/http/http-error.ts";
+import { HttpError } from "../http/http-error.ts";
 
 /** A model behind HTTP, as one episode reaches it. */
 export interface AgentTarget {

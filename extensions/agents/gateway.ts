@@ -1,9 +1,9 @@
 import { type ClientRequest, type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import { jsonOf } from "../../src/core/json.ts";
-import { guard, keyOf } from "../../src/http/access.ts";
-import { HttpError } from "../../src/http/http-error.ts";
-import { type HttpRequest, type Reply, type RunningHttp, startHttp } from "../../src/http/server.ts";
+import { guard, keyOf } from "../http/access.ts";
+import { HttpError } from "../http/http-error.ts";
+import { type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { agentModelName, inferenceProblem } from "../inference/server.ts";
 import { type AgentTarget, type Episodes, lastRequest } from "./episodes.ts";
 

@@ -1,6 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { EnvError, reasonOf } from "../../src/core/errors.ts";
-import { startGroup } from "../../src/processes/group.ts";
+import { startGroup } from "../processes/group.ts";
 import type { AgentModel } from "./agent.ts";
 
 /** An agent that is a program of its own, in any language. */

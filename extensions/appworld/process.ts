@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EnvError } from "../../src/core/errors.ts";
-import { type Group, startGroup } from "../../src/processes/group.ts";
+import { type Group, startGroup } from "../processes/group.ts";
 import { OtherServer, WorldClient } from "./client.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ConfigError, EnvError, ToolError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
-import { type FileRecord, openRecords, textOrNumber } from "../../src/tools/records.ts";
+import { type FileRecord, openRecords, textOrNumber } from "../tools/records.ts";
 import { gsm8kAnswer } from "./metrics.ts";
 
 /** A question and what is a right answer to it. */

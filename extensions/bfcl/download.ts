@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fetchFile } from "../../src/environments/fetch-file.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
+import { fetchFile } from "./fetch-file.ts";
 import { checksums, publicSource, verifyBytes } from "./files.ts";
 
 export interface DataDownload {

@@ -6,11 +6,11 @@ import { mean } from "../../src/core/mean.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
-import { HttpError } from "../../src/http/http-error.ts";
 import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
 import { openAgent } from "../agents/agent-attempts.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
 import type { AgentTraining } from "../agents/train-agent.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { InferenceModel } from "../inference/model.ts";
 import { serveInference, unknownRoute } from "../inference/server.ts";
 import {

@@ -3,8 +3,8 @@ import type { ConversationReply } from "../../src/chat/conversation.ts";
 import { door } from "../../src/core/door.ts";
 import type { Message } from "../../src/core/messages.ts";
 import { failedResult } from "../../src/core/tool-results.ts";
-import { parseBody } from "../../src/http/body.ts";
-import { HttpError } from "../../src/http/http-error.ts";
+import { parseBody } from "../http/body.ts";
+import { HttpError } from "../http/http-error.ts";
 import {
   CallNames,
   callId,

@@ -5,8 +5,8 @@ import { CalledTools, messageOfWire, messageSchema } from "../../src/chat/openai
 import { door } from "../../src/core/door.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type { DrawnToken } from "../../src/core/trajectory.ts";
-import { parseBody } from "../../src/http/body.ts";
-import { HttpError } from "../../src/http/http-error.ts";
+import { parseBody } from "../http/body.ts";
+import { HttpError } from "../http/http-error.ts";
 import { openAiError } from "./openai-error.ts";
 import {
   argumentsText,

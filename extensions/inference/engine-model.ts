@@ -3,7 +3,7 @@ import type { Chat } from "../../src/chat/chat.ts";
 import { drawReply, planReply, replyOf, shownTools } from "../../src/chat/reply.ts";
 import { seedOf } from "../../src/core/random.ts";
 import type { Sampler } from "../../src/engines/engine.ts";
-import { HttpError } from "../../src/http/http-error.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { ChatModel, InferenceModel } from "./model.ts";
 import type { Sampling } from "./parsed-request.ts";
 import { maxBytes, type Prompt, Prompts } from "./prompts.ts";

@@ -1,4 +1,4 @@
-import type { Reply } from "../../src/http/server.ts";
+import type { Reply } from "../http/server.ts";
 import type { SendEvent } from "./parsed-request.ts";
 
 /**

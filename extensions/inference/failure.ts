@@ -1,6 +1,6 @@
 import { EpisodeStop } from "../../src/core/episode-stop.ts";
 import { ModelError, reasonOf } from "../../src/core/errors.ts";
-import { HttpError } from "../../src/http/http-error.ts";
+import { HttpError } from "../http/http-error.ts";
 import type { Failure } from "./parsed-request.ts";
 
 /**

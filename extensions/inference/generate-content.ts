@@ -3,9 +3,9 @@ import { readArguments } from "../../src/chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest } from "../../src/chat/conversation.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
 import type { DrawnToken } from "../../src/core/trajectory.ts";
-import { parseBody } from "../../src/http/body.ts";
-import { HttpError } from "../../src/http/http-error.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { parseBody } from "../http/body.ts";
+import { HttpError } from "../http/http-error.ts";
 import { geminiMessage, geminiSchema } from "./gemini-schema.ts";
 import {
   callId,

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { door } from "../../src/core/door.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
-import { parseBody } from "../../src/http/body.ts";
+import { parseBody } from "../http/body.ts";
 
 /**
  * `POST /inference/v1/generate`: token ids in, token ids and log-probs out, as vLLM answers and verifiers' training client asks.

@@ -4,8 +4,8 @@ import type { ConversationReply, ConversationRequest, Delta } from "../../src/ch
 import { door, enlist } from "../../src/core/door.ts";
 import type { Message, ToolCall } from "../../src/core/messages.ts";
 import type { DrawnToken, TokenId } from "../../src/core/trajectory.ts";
-import { HttpError } from "../../src/http/http-error.ts";
 import type { JsonSchema, Tool } from "../../src/tools/tool.ts";
+import { HttpError } from "../http/http-error.ts";
 
 /** A request as every vendor's is read: what is asked in messages, and how it is to be sampled. */
 export interface ParsedRequest {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from "vitest";
 import { makeChat } from "../../src/chat/chat.ts";
-import { HttpError } from "../../src/http/http-error.ts";
 import type { Tool } from "../../src/tools/tool.ts";
+import { HttpError } from "../http/http-error.ts";
 import { chat, folder, text, user } from "./prompts.fixture.ts";
 import { Prompts } from "./prompts.ts";
 

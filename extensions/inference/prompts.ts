@@ -4,9 +4,9 @@ import { Context } from "../../src/core/context.ts";
 import { ModelError } from "../../src/core/errors.ts";
 import { type Message, visibleMessages } from "../../src/core/messages.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
-import { HttpError } from "../../src/http/http-error.ts";
-import { startThread } from "../../src/processes/thread.ts";
 import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
+import { HttpError } from "../http/http-error.ts";
+import { startThread } from "../processes/thread.ts";
 
 /** A conversation as a prompt, and the beginning of the answer that continues it. */
 export interface Prompt {

@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { ConversationReply } from "../../src/chat/conversation.ts";
 import { door } from "../../src/core/door.ts";
 import type { AssistantMessage, Message } from "../../src/core/messages.ts";
-import { parseBody } from "../../src/http/body.ts";
-import { HttpError } from "../../src/http/http-error.ts";
+import { parseBody } from "../http/body.ts";
+import { HttpError } from "../http/http-error.ts";
 import { openAiError } from "./openai-error.ts";
 import {
   argumentsText,

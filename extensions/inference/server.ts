@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Delta } from "../../src/chat/conversation.ts";
 import { inCallOrder } from "../../src/core/tool-results.ts";
-import { type Access, guard, keyOf, requireKeys } from "../../src/http/access.ts";
-import { jsonOfBody } from "../../src/http/body.ts";
-import { HttpError } from "../../src/http/http-error.ts";
-import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../../src/http/server.ts";
+import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
+import { jsonOfBody } from "../http/body.ts";
+import { HttpError } from "../http/http-error.ts";
+import { type HttpLimits, type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { anthropicMessages } from "./anthropic-messages.ts";
 import { chatCompletions } from "./chat-completions.ts";
 import { requireRoom } from "./engine-model.ts";

@@ -1,9 +1,9 @@
 import type { Worker } from "node:worker_threads";
 import { type Formed, type GrammarMask, type Grammars, isFree } from "../../src/chat/grammar.ts";
 import { ModelError } from "../../src/core/errors.ts";
-import { HttpError } from "../../src/http/http-error.ts";
-import { startThread } from "../../src/processes/thread.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
+import { HttpError } from "../http/http-error.ts";
+import { startThread } from "../processes/thread.ts";
 
 /** A form that can be sent to a thread. */
 interface SentForm extends Omit<Formed, "tools"> {

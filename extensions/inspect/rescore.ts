@@ -1,5 +1,5 @@
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import { withWeightsOf } from "../../src/sdk/checkpoint.ts";
+import { withWeightsOf } from "./checkpoint-model.ts";
 import { type RescoredLogprobs, writeRescored } from "./rescored.ts";
 
 /**

@@ -4,7 +4,7 @@ import { RunError } from "../../src/core/errors.ts";
 import { escaped } from "../../src/core/escaped.ts";
 import { succeeded } from "../../src/core/outcome.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import { writtenBy } from "../../src/runs/written.ts";
+import { writtenBy } from "./written.ts";
 
 /** A pattern that an episode may show, by name. */
 export const tagSchema = z.discriminatedUnion("kind", [

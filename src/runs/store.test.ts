@@ -2,11 +2,11 @@ import { appendFileSync, readdirSync, readFileSync, rmSync, truncateSync, writeF
 import { join } from "node:path";
 import { parquetReadObjects } from "hyparquet";
 import { expect, test, vi } from "vitest";
+import { GrowingFile } from "../../extensions/dashboard/server/growing-file.ts";
+import { entryAt, facetsOf, filterIndex, findPosition } from "../../extensions/inspect/filter.ts";
 import { RunError } from "../core/errors.ts";
 import { learningRateAt, readControl, recordControl, requestControl, takeRequests } from "./control.ts";
 import { CreditWriter, encodeCredits, readCredits, type TurnCredit } from "./credits.ts";
-import { entryAt, facetsOf, filterIndex, findPosition } from "./filter.ts";
-import { GrowingFile } from "./incremental.ts";
 import { readIndex, readIndexLines, TrajectoryReader } from "./index-file.ts";
 import { layout } from "./layout.ts";
 import { appendMessage, readLive, readMessages, writeLive } from "./live.ts";

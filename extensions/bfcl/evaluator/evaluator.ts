@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
-import { type Group, startGroup } from "../../../src/processes/group.ts";
+import { type Group, startGroup } from "../../processes/group.ts";
 
 /** The official Python classes and checks, in two processes: the one that executes a model's calls has no way to the one that compares. */
 export interface Evaluator {

@@ -1,15 +1,15 @@
 import type { StopReason } from "../../../src/core/trajectory.ts";
-import type { RunFinding } from "../../../src/findings/run-rules.ts";
-import type { Comparison } from "../../../src/runs/compare.ts";
 import type { ControlRecord } from "../../../src/runs/control.ts";
-import type { Facets } from "../../../src/runs/filter.ts";
 import type { IndexEntry } from "../../../src/runs/index-file.ts";
 import type { LiveStatus, RunMessage } from "../../../src/runs/live.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../../src/runs/records.ts";
-import type { RemarkRecord } from "../../../src/runs/remarks.ts";
+import type { Comparison } from "../../inspect/compare.ts";
+import type { Facets } from "../../inspect/filter.ts";
 import type { Phrase } from "../../inspect/phrases.ts";
+import type { RemarkRecord } from "../../inspect/remarks.ts";
 import type { TagCount } from "../../inspect/tags.ts";
 import type { TreeNode } from "../../inspect/tree.ts";
+import type { RunFinding } from "./run-findings.ts";
 
 /** The messages between the dashboard's server and its page: types alone. */
 

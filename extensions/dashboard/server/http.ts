@@ -1,6 +1,6 @@
 import { ConfigError, RetrogradeError, RunError } from "../../../src/core/errors.ts";
 
-import { HttpError } from "../../../src/http/http-error.ts";
+import { HttpError } from "../../http/http-error.ts";
 
 /** Sent with everything: nothing but the page's own files runs, and no other page shows it in a frame. */
 export const pageHeaders = {

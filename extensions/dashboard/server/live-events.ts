@@ -1,6 +1,6 @@
 import { pause } from "../../../src/core/deadline.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
-import type { Reply } from "../../../src/http/server.ts";
+import type { Reply } from "../../http/server.ts";
 import type { RunUpdate, StreamProblem } from "./api.ts";
 import type { RunSource } from "./run-source.ts";
 import { rowOf } from "./run-views.ts";

@@ -5,8 +5,6 @@ import { reasonOf } from "../../../src/core/errors.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { controlRecordSchema } from "../../../src/runs/control.ts";
 import { type RecordedCredit, readCredits } from "../../../src/runs/credits.ts";
-import type { IndexPosition } from "../../../src/runs/filter.ts";
-import { GrowingFile } from "../../../src/runs/incremental.ts";
 import { type IndexLine, indexLineSchema, readIndex, TrajectoryReader, trajectoryFiles } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
 import { type LiveStatus, readLive, runMessageSchema } from "../../../src/runs/live.ts";
@@ -19,7 +17,9 @@ import {
   timingRecordSchema,
 } from "../../../src/runs/records.ts";
 import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
+import type { IndexPosition } from "../../inspect/filter.ts";
 import { type RescoredLogprobs, readRescored } from "../../inspect/rescored.ts";
+import { GrowingFile } from "./growing-file.ts";
 import { TokenTexts } from "./token-texts.ts";
 
 /** A run's folder as the dashboard reads it: what grows is read from where the last look ended. It never writes. */

@@ -3,14 +3,7 @@ import { RunError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import type { Trajectory, Turn } from "../../../src/core/trajectory.ts";
 import type { RecordedCredit } from "../../../src/runs/credits.ts";
-import {
-  entryAt,
-  facetsOf,
-  filterIndex,
-  findPosition,
-  type IndexPosition,
-  type TrajectoryFilter,
-} from "../../../src/runs/filter.ts";
+import { entryAt, facetsOf, filterIndex, findPosition, type IndexPosition, type TrajectoryFilter } from "../../inspect/filter.ts";
 import type { RescoredLogprobs } from "../../inspect/rescored.ts";
 import { treeOf } from "../../inspect/tree.ts";
 import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, UpdateView } from "./api.ts";

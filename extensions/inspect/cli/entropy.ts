@@ -2,11 +2,11 @@ import { writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { RunError } from "../../../src/core/errors.ts";
 import { makeFolder } from "../../../src/files/folder.ts";
-import { type EntropyPoint, entropyAround, type Occasion } from "../../../src/runs/entropy.ts";
 import { layout } from "../../../src/runs/layout.ts";
 import { readRun, readTrajectories, trajectorySteps } from "../../../src/runs/read.ts";
 import { count, number, sparkline, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { type EntropyPoint, entropyAround, type Occasion } from "../entropy.ts";
 import { entropySvg } from "../entropy-svg.ts";
 
 const names: Readonly<Record<Occasion, string>> = { start: "the first action", tool: "a tool result", user: "a user's message" };

@@ -1,6 +1,6 @@
 import { interval, percent, plural, points, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { type AgainstReport, type SeedsChange, seedsAgainst, seedsReport } from "../../../src/training/evaluation/seeds.ts";
+import { type AgainstReport, type SeedsChange, seedsAgainst, seedsReport } from "../seeds.ts";
 
 /** Several training seeds of one configuration as means with intervals; with `against` the same seeds of another beside them. */
 export function runsSeedsCommand(

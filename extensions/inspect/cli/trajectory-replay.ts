@@ -2,7 +2,6 @@ import { episodeLines } from "../../../src/cli/conversation.ts";
 import { RunError } from "../../../src/core/errors.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
-import type { IndexPosition } from "../../../src/runs/filter.ts";
 import { readMetrics } from "../../../src/runs/read.ts";
 import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import { openChat } from "../../../src/sdk/model.ts";
@@ -10,6 +9,7 @@ import { environmentOf, recordedConfig } from "../../../src/sdk/run-environment.
 import { plural } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
+import type { IndexPosition } from "../filter.ts";
 import { type Origin, type ReplayDifference, replayEpisode } from "../replay.ts";
 
 /** Plays an episode once more in its environment, with the recorded actions. @returns the exit code: 1 if it differs from the record */

@@ -1,12 +1,12 @@
 import { RunError } from "../../../src/core/errors.ts";
 import { mean } from "../../../src/core/mean.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
-import type { IndexPosition } from "../../../src/runs/filter.ts";
 import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import { openChat } from "../../../src/sdk/model.ts";
 import { recordedConfig } from "../../../src/sdk/run-environment.ts";
 import { number, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import type { IndexPosition } from "../filter.ts";
 import { rescoreSince } from "../rescore.ts";
 import type { RescoredLogprobs } from "../rescored.ts";
 

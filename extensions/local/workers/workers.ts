@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { EngineError } from "../../../src/core/errors.ts";
-import { startThread } from "../../../src/processes/thread.ts";
+import { startThread } from "../../processes/thread.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { Pass } from "../training/passes.ts";

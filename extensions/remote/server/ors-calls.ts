@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { reasonOf } from "../../../src/core/errors.ts";
 
-import type { Reply } from "../../../src/http/server.ts";
+import type { Reply } from "../../http/server.ts";
 
 /** How long an answer is kept for a client whose connection broke. */
 const lingerMs = 60_000;

@@ -1,7 +1,7 @@
 import type { Environment } from "../../../src/environments/environment.ts";
 
-import type { Access } from "../../../src/http/access.ts";
-import type { HttpLimits } from "../../../src/http/server.ts";
+import type { Access } from "../../http/access.ts";
+import type { HttpLimits } from "../../http/server.ts";
 import type { HostLimits } from "./hosted.ts";
 
 /** Settings of a server of one environment. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { door } from "../../../src/core/door.ts";
 import { type Environment, type Split, splitsOf } from "../../../src/environments/environment.ts";
-import { parseBody } from "../../../src/http/body.ts";
-import { HttpError } from "../../../src/http/http-error.ts";
-import type { HttpRequest, Reply } from "../../../src/http/server.ts";
+import { parseBody } from "../../http/body.ts";
+import { HttpError } from "../../http/http-error.ts";
+import type { HttpRequest, Reply } from "../../http/server.ts";
 
 /** Most tasks that one answer lists, and the tasks that clients see of a split without an end: they list all before they play one. */
 const maxListed = 10_000;

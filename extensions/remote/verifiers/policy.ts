@@ -1,5 +1,5 @@
 import type { TokenPolicy } from "../../../src/environments/environment.ts";
-import { HttpError } from "../../../src/http/http-error.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { InferenceModel } from "../../inference/model.ts";
 
 /**

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { serveEnvironmentFlags, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { httpDefaults } from "../../../src/http/server.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
+import { httpDefaults } from "../../http/server.ts";
 import { environmentWires, serveEnvironment, serverDefaults } from "../../remote/server/serve-environment.ts";
 import type { RunningEnvironmentServer } from "../../remote/server/settings.ts";
 

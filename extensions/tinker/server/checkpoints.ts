@@ -3,7 +3,7 @@ import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { hasLength } from "../../../src/core/present.ts";
-import { HttpError } from "../../../src/http/http-error.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** Weights to continue training with, with the optimiser; weights to sample; weights to take away. */

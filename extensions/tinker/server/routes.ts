@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { ShapeError } from "../../../src/core/errors.ts";
-import { parseBody } from "../../../src/http/body.ts";
-import { HttpError } from "../../../src/http/http-error.ts";
-import type { Reply } from "../../../src/http/server.ts";
+import { parseBody } from "../../http/body.ts";
+import { HttpError } from "../../http/http-error.ts";
+import type { Reply } from "../../http/server.ts";
 import {
   decodeForwardBackward,
   encodeForwardBackwardResult,

@@ -3,7 +3,7 @@ import { setMaxListeners } from "node:events";
 import { present } from "../../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../../src/engines/engine.ts";
-import { HttpError } from "../../../src/http/http-error.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { SampledSequence, SampleResult, TargetLogprobs, TopLogprobs } from "../client/data.ts";
 import type { SampleBody } from "./requests.ts";
 import type { OpenSampler } from "./samplers.ts";

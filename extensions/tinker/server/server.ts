@@ -1,6 +1,6 @@
 import { hasLength } from "../../../src/core/present.ts";
-import { guard, requireKeys } from "../../../src/http/access.ts";
-import { HttpError } from "../../../src/http/http-error.ts";
+import { guard, requireKeys } from "../../http/access.ts";
+import { HttpError } from "../../http/http-error.ts";
 import {
   type HttpLimits,
   type HttpRequest,
@@ -8,7 +8,7 @@ import {
   type Reply,
   type RunningHttp,
   startHttp,
-} from "../../../src/http/server.ts";
+} from "../../http/server.ts";
 import { read, remove } from "./reads.ts";
 import { postRoutes } from "./routes.ts";
 import { Service, type ServiceOptions } from "./service.ts";

@@ -1,7 +1,7 @@
 import { EngineError, reasonOf } from "../../../src/core/errors.ts";
 import type { StepReport } from "../../../src/core/policy.ts";
 import type { StepOptions } from "../../../src/engines/engine.ts";
-import { HttpError } from "../../../src/http/http-error.ts";
+import { HttpError } from "../../http/http-error.ts";
 import type { ForwardBackwardResult } from "../client/data.ts";
 import { type Checkpoint, type CheckpointPath, type CheckpointStore, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import { type Pass, runPass } from "./passes.ts";

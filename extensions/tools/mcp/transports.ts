@@ -11,7 +11,7 @@ import {
 } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import { fetchFromOrigin } from "../../../src/core/same-origin.ts";
-import { type Group, startGroup } from "../../../src/processes/group.ts";
+import { type Group, startGroup } from "../../processes/group.ts";
 import { withoutCredentials } from "../credentials.ts";
 
 /** A server that is started here and spoken to by its standard streams. */

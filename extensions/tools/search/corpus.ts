@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { basename, extname, join, relative } from "node:path";
 import { reasonOf, ToolError } from "../../../src/core/errors.ts";
 import { linesOf, readBounded, utf8Of } from "../../../src/files/bounded.ts";
-import { openRecords } from "../../../src/tools/records.ts";
+import { openRecords } from "../records.ts";
 
 export interface Document {
   readonly title: string;

@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import { startThread } from "../../../../src/processes/thread.ts";
+import { startThread } from "../../../processes/thread.ts";
 import type { Pointer } from "./library.ts";
 
 /** A run that the thread is to make. Addresses are those of the process, and so the same there. */

@@ -1,4 +1,4 @@
-import { type ErrorDetails, RetrogradeError } from "../core/errors.ts";
+import { type ErrorDetails, RetrogradeError } from "../../src/core/errors.ts";
 
 export interface HttpErrorDetails extends ErrorDetails {
   /** Seconds after which the same request may succeed. */

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { entropySvg } from "../../extensions/inspect/entropy-svg.ts";
-import type { Trajectory, Turn } from "../core/trajectory.ts";
+import type { Trajectory, Turn } from "../../src/core/trajectory.ts";
 import { entropyAround } from "./entropy.ts";
+import { entropySvg } from "./entropy-svg.ts";
 
 const turn = (entropies: readonly number[], toolCalls = 0, invalidToolCalls = 0): Turn => ({
   ...{

@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import type { z } from "zod";
-import { nearestIssue } from "../core/door.ts";
-import { jsonOf } from "../core/json.ts";
+import { nearestIssue } from "../../src/core/door.ts";
+import { jsonOf } from "../../src/core/json.ts";
 import { HttpError } from "./http-error.ts";
 
 /** Reads a body, and stops at a limit. @throws HttpError (413) beyond it, (422) for an unknown or a broken compression */

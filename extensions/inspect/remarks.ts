@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { appendRecord } from "./files.ts";
-import { layout } from "./layout.ts";
-import { readLines } from "./read.ts";
-import { schemaVersion, versionSchema } from "./schema.ts";
+import { appendRecord } from "../../src/runs/files.ts";
+import { layout } from "../../src/runs/layout.ts";
+import { readLines } from "../../src/runs/read.ts";
+import { schemaVersion, versionSchema } from "../../src/runs/schema.ts";
 
 /** A person's remark: a note on the run, or a mark of an episode. */
 export const remarkSchema = z.discriminatedUnion("kind", [

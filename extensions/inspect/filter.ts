@@ -1,5 +1,5 @@
-import { present } from "../core/present.ts";
-import type { IndexEntry, IndexLine } from "./index-file.ts";
+import { present } from "../../src/core/present.ts";
+import type { IndexEntry, IndexLine } from "../../src/runs/index-file.ts";
 
 /** The conditions of a search among a run's trajectories. One that is undefined lets everything pass. */
 export interface TrajectoryFilter {

@@ -2,8 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { parquetMetadata, parquetReadObjects, parquetSchema, type SchemaElement, type SchemaTree } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { z } from "zod";
-import { reasonOf, ToolError } from "../core/errors.ts";
-import { gunzipBounded, readBounded, utf8Of } from "../files/bounded.ts";
+import { reasonOf, ToolError } from "../../src/core/errors.ts";
+import { gunzipBounded, readBounded, utf8Of } from "../../src/files/bounded.ts";
 
 /** They are read whole. */
 const largestFile = 2 ** 31;

@@ -1,4 +1,4 @@
-import type { Trajectory } from "../core/trajectory.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
 
 /** All that the model wrote, calls included. */
 export function writtenBy({ messages }: Trajectory): string {

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import type { Trajectory } from "../core/trajectory.ts";
-import type { EvaluationKey } from "../runs/layout.ts";
+import type { Trajectory } from "../../src/core/trajectory.ts";
+import type { EvaluationKey } from "../../src/runs/layout.ts";
 import {
   readEpisodes,
   readEvaluations,
@@ -9,9 +9,9 @@ import {
   readSummary,
   readTrajectories,
   trajectorySteps,
-} from "../runs/read.ts";
-import type { EvaluationRecord, RunRecord, StepRecord, Summary } from "../runs/records.ts";
-import { marksOf, readRemarks } from "../runs/remarks.ts";
+} from "../../src/runs/read.ts";
+import type { EvaluationRecord, RunRecord, StepRecord, Summary } from "../../src/runs/records.ts";
+import { marksOf, readRemarks } from "./remarks.ts";
 
 /** A recorded run, as its folder has it now. Episodes are read on demand. */
 export interface LoadedRun {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse, S
 import type { AddressInfo } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { ConfigError, reasonOf } from "../core/errors.ts";
+import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
 import { Places } from "./places.ts";

@@ -1,9 +1,9 @@
-import { mean } from "../core/mean.ts";
-import { succeeded } from "../core/outcome.ts";
-import type { Trajectory } from "../core/trajectory.ts";
-import { filterIndex } from "../runs/filter.ts";
-import type { IndexLine } from "../runs/index-file.ts";
-import { writtenBy } from "../runs/written.ts";
+import { mean } from "../../../src/core/mean.ts";
+import { succeeded } from "../../../src/core/outcome.ts";
+import type { Trajectory } from "../../../src/core/trajectory.ts";
+import type { IndexLine } from "../../../src/runs/index-file.ts";
+import { filterIndex } from "../../inspect/filter.ts";
+import { writtenBy } from "../../inspect/written.ts";
 
 /** A finding over recorded episodes. It names more than one example. */
 export interface RunFinding {

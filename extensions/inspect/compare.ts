@@ -1,11 +1,11 @@
-import { RunError } from "../core/errors.ts";
-import { mean } from "../core/mean.ts";
-import { type AttemptCount, unscoredEnds, verdictWithheld } from "../core/outcome.ts";
-import { present } from "../core/present.ts";
-import { comparePaired, type PairedComparison } from "../statistics/paired.ts";
+import { RunError } from "../../src/core/errors.ts";
+import { mean } from "../../src/core/mean.ts";
+import { type AttemptCount, unscoredEnds, verdictWithheld } from "../../src/core/outcome.ts";
+import { present } from "../../src/core/present.ts";
+import type { IndexLine } from "../../src/runs/index-file.ts";
+import { type Decoding, decodings, type RunRecord } from "../../src/runs/records.ts";
+import { comparePaired, type PairedComparison } from "../../src/statistics/paired.ts";
 import { entryAt } from "./filter.ts";
-import type { IndexLine } from "./index-file.ts";
-import { type Decoding, decodings, type RunRecord } from "./records.ts";
 
 /** One task in the evaluations of two runs. */
 export interface TaskPair {

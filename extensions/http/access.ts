@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError } from "../../src/core/errors.ts";
 import { HttpError } from "./http-error.ts";
 
 /** Who may ask a server. */

@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawnSync } from "node:child_proc
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import spawn from "cross-spawn";
-import { ConfigError } from "../core/errors.ts";
+import { ConfigError } from "../../src/core/errors.ts";
 import { watchOver } from "./survivor.ts";
 
 /** A program that was started here, and every process that it started. */

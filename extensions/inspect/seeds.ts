@@ -1,9 +1,9 @@
-import { ConfigError } from "../../core/errors.ts";
-import { present } from "../../core/present.ts";
-import { differingSettings } from "../../runs/differing-settings.ts";
-import { readEpisodes, readEvaluations, readRun } from "../../runs/read.ts";
-import type { Decoding, EvaluationRecord } from "../../runs/records.ts";
-import { type AcrossSeeds, acrossSeeds, differenceAcrossSeeds, outcomesOf } from "./compare.ts";
+import { ConfigError } from "../../src/core/errors.ts";
+import { present } from "../../src/core/present.ts";
+import { readEpisodes, readEvaluations, readRun } from "../../src/runs/read.ts";
+import type { Decoding, EvaluationRecord } from "../../src/runs/records.ts";
+import { type AcrossSeeds, acrossSeeds, differenceAcrossSeeds, outcomesOf } from "../../src/training/evaluation/compare.ts";
+import { differingSettings } from "./differing-settings.ts";
 
 /**
  * The change that training made in one split and decoding, over the seeds of one configuration. Shares of success, with 95 %

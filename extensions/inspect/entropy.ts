@@ -1,4 +1,4 @@
-import type { Trajectory, Turn } from "../core/trajectory.ts";
+import type { Trajectory, Turn } from "../../src/core/trajectory.ts";
 
 /** The messages an action answers: the task's first ones, the result of a tool call (or what replaced it), or one of the user. */
 export const occasions = ["start", "tool", "user"] as const;

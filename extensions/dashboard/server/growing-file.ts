@@ -1,7 +1,7 @@
 import { closeSync, existsSync, readSync } from "node:fs";
 import type { z } from "zod";
-import { openRegular } from "../files/regular.ts";
-import { damaged, recordOf } from "./read.ts";
+import { openRegular } from "../../../src/files/regular.ts";
+import { damaged, recordOf } from "../../../src/runs/read.ts";
 
 /** Bytes that are read at a time. The index has lines of many megabytes. */
 const longestLine = 2 ** 28;

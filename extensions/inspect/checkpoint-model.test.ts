@@ -2,12 +2,12 @@ import { mkdtempSync, readdirSync, readFileSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { defineEnvironment } from "../../src/environments/define.ts";
+import { modelFolder, openModel, samplingUse } from "../../src/sdk/model.ts";
+import { wholeConfig } from "../../src/sdk/run-environment.ts";
+import { train } from "../../src/sdk/train.ts";
 import { invoke } from "../../test/command-line.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
-import { defineEnvironment } from "../environments/define.ts";
-import { modelFolder, openModel, samplingUse } from "./model.ts";
-import { wholeConfig } from "./run-environment.ts";
-import { train } from "./train.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-checkpoint-"));
 const at = (name: string) => join(folder, name);

@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { ConfigError, RunError } from "../core/errors.ts";
-import type { Engine } from "../engines/engine.ts";
-import { engineStateFolder, requireWhole } from "../runs/checkpoints.ts";
-import { writeChecksums } from "../runs/checksums.ts";
-import { writeFolderAtomic } from "../runs/files.ts";
-import { checkpointSteps } from "../runs/read.ts";
-import { recordedEnvironment } from "../training/config/known-models.ts";
-import { modelFolder, openModel, samplingUse } from "./model.ts";
-import { recordedConfig } from "./run-environment.ts";
+import { ConfigError, RunError } from "../../src/core/errors.ts";
+import type { Engine } from "../../src/engines/engine.ts";
+import { engineStateFolder, requireWhole } from "../../src/runs/checkpoints.ts";
+import { writeChecksums } from "../../src/runs/checksums.ts";
+import { writeFolderAtomic } from "../../src/runs/files.ts";
+import { checkpointSteps } from "../../src/runs/read.ts";
+import { modelFolder, openModel, samplingUse } from "../../src/sdk/model.ts";
+import { recordedConfig } from "../../src/sdk/run-environment.ts";
+import { recordedEnvironment } from "../../src/training/config/known-models.ts";
 
 /**
  * Opens a run's engine with the weights of one of its steps, and closes it after the work.

@@ -1,5 +1,5 @@
-import { EnvError } from "../core/errors.ts";
-import { fetchPatiently, mayPass } from "../http/client.ts";
+import { EnvError } from "../../src/core/errors.ts";
+import { fetchPatiently, mayPass } from "../../src/http/client.ts";
 
 /**
  * Downloads one file over plain HTTP, again after faults that may pass.
