@@ -1,3 +1,4 @@
+import { groupBy } from "../core/group-by.ts";
 import type { StopReason, Trajectory } from "../core/trajectory.ts";
 import { wholeContext } from "../core/whole-context.ts";
 import { type EpisodeFacts, percentOf, type Rule } from "./rule.ts";
@@ -45,6 +46,41 @@ export const oneBadEnd: Rule<EpisodeFacts> = ({ trajectories, config: { rollout 
   }
   return undefined;
 };
+
+const fewestTasks = 16;
+const sameShare = 0.95;
+const failedShare = 0.2;
+
+/** Finds that nearly all tasks get the same tools in the same order, right or wrong: a constant answer where tasks ask for different ones. */
+export const oneBehaviour: Rule<EpisodeFacts> = ({ trajectories }) => {
+  const tasks = new Set(trajectories.map(({ task }) => task)).size;
+  const [calls, same] = [...groupBy(trajectories, callsOf)].reduce((most, each) =>
+    each[1].length > most[1].length ? each : most,
+  );
+  // One tool alone is often the only one there is.
+  if (tasks < fewestTasks || new Set(calls.split(", ")).size < 2 || same.length < sameShare * trajectories.length)
+    return undefined;
+  const best = Math.max(...trajectories.map(({ reward }) => reward));
+  const failed = same.filter(({ reward }) => reward < best);
+  const [example] = failed;
+  if (example === undefined || failed.length < failedShare * same.length) return undefined;
+  return {
+    cause:
+      `${same.length} of ${trajectories.length} episodes, of ${tasks} tasks, call the same tools in the same order (${calls}), and ` +
+      `${percentOf(failed.length / same.length)} of these get less than the best: success may be that of one answer to all tasks.`,
+    example: example.id,
+    next:
+      "If tasks ask for different calls, the decision is not learned yet: more steps of `retrograde-rl sft`, more demonstrations of the " +
+      "other kinds, or a larger model. Reinforcement only makes such an answer surer.",
+  };
+};
+
+function callsOf({ messages }: Trajectory): string {
+  return messages
+    .flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []))
+    .map(({ name }) => name)
+    .join(", ");
+}
 
 const fewestCalls = 5;
 const failingShare = 0.95;

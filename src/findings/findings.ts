@@ -1,7 +1,7 @@
 import type { EvaluationRecord, Warning } from "../runs/records.ts";
 import { echoTrap } from "./echo-trap.ts";
 import { agentErrors, environmentFaults } from "./environment-faults.ts";
-import { failingTool, lostResults, noToolCalls, oneBadEnd } from "./episode-rules.ts";
+import { failingTool, lostResults, noToolCalls, oneBadEnd, oneBehaviour } from "./episode-rules.ts";
 import { policyDied } from "./policy-died.ts";
 import { refusedRequests } from "./refused-requests.ts";
 import { constantReward, equalRewards, noSignal, startAtHundred, startAtZero } from "./reward-rules.ts";
@@ -35,6 +35,12 @@ const startRules = {
   "start-at-hundred": startAtHundred,
 } as const satisfies Record<string, Rule<EpisodeFacts>>;
 
+/** Of a trained model: before training one answer to all tasks is what is expected. */
+const endRules = {
+  ...episodeRules,
+  "one-behaviour": oneBehaviour,
+} as const satisfies Record<string, Rule<EpisodeFacts>>;
+
 /** Returns the warnings of a training step. */
 export function stepWarnings(facts: StepFacts): Warning[] {
   return found(stepRules, facts);
@@ -44,7 +50,7 @@ export function stepWarnings(facts: StepFacts): Warning[] {
 export function evaluationWarnings(when: EvaluationRecord["when"], facts: EpisodeFacts): Warning[] {
   // Demonstrations are for models that cannot do the task yet.
   if (when === "before" && facts.config.algorithm.kind === "sft") return [];
-  return when === "before" ? found<EpisodeFacts>(startRules, facts) : found<EpisodeFacts>(episodeRules, facts);
+  return found<EpisodeFacts>(when === "before" ? startRules : endRules, facts);
 }
 
 function found<Facts extends EpisodeFacts>(rules: Readonly<Record<string, Rule<Facts>>>, facts: Facts): Warning[] {

@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import { mean } from "../../core/mean.ts";
 import { type Outcome, outcomeOf, succeeded } from "../../core/outcome.ts";
 import { present } from "../../core/present.ts";
@@ -204,16 +205,6 @@ function clusteredInterval(
 
 function rangeOf(values: readonly number[]): readonly [number, number] {
   return [Math.min(0, ...values), Math.max(1, ...values)];
-}
-
-function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const item of items) {
-    const members = groups.get(keyOf(item));
-    if (members === undefined) groups.set(keyOf(item), [item]);
-    else members.push(item);
-  }
-  return groups;
 }
 
 function powersOfTwo(upTo: number): number[] {

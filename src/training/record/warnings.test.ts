@@ -293,6 +293,31 @@ test("an evaluation after training does not warn of its start", () => {
   expect(evaluationWarnings("before", { ...solved, config })).toEqual([]);
 });
 
+test("after training, one answer to all tasks is named although some of them are solved by it", () => {
+  const did = (names: readonly string[], reward: number) => (id: string) => ({
+    ...called(id),
+    messages: names.map((name) => ({ role: "assistant" as const, content: "", toolCalls: [{ id: name, name, arguments: {} }] })),
+    reward,
+  });
+  const always = (count: number, names = ["lookup", "escalate"]) =>
+    Array.from({ length: count }, (_, i) => ({ ...did(names, Number(i % 3 === 0))(`after-test/${i}/0`), task: `test/${i}` }));
+  const named = (trajectories: readonly Trajectory[], when: "before" | "after" = "after") =>
+    evaluationWarnings(when, facts(trajectories)).filter(({ rule }) => rule === "one-behaviour");
+  expect(named(always(24))).toMatchObject([
+    {
+      cause: expect.stringContaining(
+        "24 of 24 episodes, of 24 tasks, call the same tools in the same order (lookup, escalate), and 67 %",
+      ),
+      example: "after-test/1/0",
+    },
+  ]);
+  expect(named(always(24), "before")).toEqual([]);
+  expect(named(always(15))).toEqual([]); // too few to tell
+  expect(named(always(24, ["search"]))).toEqual([]);
+  expect(named(always(24).map((each) => ({ ...each, reward: 1 })))).toEqual([]);
+  expect(named([...always(22), ...always(2, ["lookup", "refund"])])).toEqual([]);
+});
+
 test("docs/warnings.md explains every warning", () => {
   const page = readFileSync(join(import.meta.dirname, "../../../docs/warnings.md"), "utf8");
   const rules = readFileSync(join(import.meta.dirname, "../../findings/findings.ts"), "utf8").matchAll(
