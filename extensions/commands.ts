@@ -15,7 +15,6 @@ import { labCommands } from "./lab/cli/commands.ts";
 import { localCommands } from "./local/cli/commands.ts";
 import { protocolCommands } from "./protocol/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
-import { studyCommands } from "./study/cli/commands.ts";
 
 /** The commands of the core and of this package's extensions, in the order of the help. Their own modules are loaded when they are called. */
 export const commands: readonly AddCommands[] = [
@@ -37,7 +36,6 @@ export const commands: readonly AddCommands[] = [
   benchmarkCommands,
   evalsCommands,
   labCommands,
-  studyCommands,
   protocolCommands,
   completionCommands,
 ];

@@ -118,7 +118,6 @@ const open: Readonly<Record<string, string>> = {
   "extensions/appworld/": "answers of AppWorld's server and its data, checked by digests",
   "extensions/benchmarks/": "published data, checked by digests",
   "extensions/dashboard/": "addresses of pages",
-  "extensions/study/": "files of our own",
   "extensions/serve/": "flags, which the command line closes",
 };
 

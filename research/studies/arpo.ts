@@ -1,4 +1,4 @@
-import type { StudyDefinition } from "../../extensions/study/definition.ts";
+import type { StudyDefinition } from "../study/definition.ts";
 import { corridorEnvironment } from "./arpo/corridor.ts";
 
 /** M, the leaves of a task in full. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import type { StudyDefinition } from "../../extensions/study/definition.ts";
+import type { StudyDefinition } from "../study/definition.ts";
 
 type Contrast = StudyDefinition["questions"][string]["contrasts"][number];
 type Cell = Contrast["more"];

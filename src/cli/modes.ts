@@ -26,7 +26,7 @@ const withoutResume: readonly Mode[] = [
 ];
 
 /** Options in camel case; of each command the first mode that fits holds. A command that is not here honours all of its options. */
-export const modes: Readonly<Record<string, readonly Mode[]>> = {
+export const modes: Record<string, readonly Mode[]> = {
   train: [
     { with: ["dryRun"], ignores: ["open", "dashboard", "allowChanged"] },
     { with: ["resume", "open"], ignores: ["replay", "dashboard"] },
@@ -73,10 +73,6 @@ export const modes: Readonly<Record<string, readonly Mode[]>> = {
       ],
     },
     { with: ["tinker"], ignores: ["seed", "config", "set"] },
-  ],
-  study: [
-    { with: ["report"], ignores: ["dryRun", "jobs", "question", "worlds", "arms", "rates", "seeds", "tuningSeeds", "keep"] },
-    { with: ["dryRun"], ignores: ["keep"] },
   ],
   "env check": [{ with: ["sampling"], ignores: ["model"] }],
 };

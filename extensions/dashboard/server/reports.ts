@@ -3,7 +3,7 @@ import { dirname, join, relative } from "node:path";
 import type { ReportEntry } from "./api.ts";
 import { NotFound } from "./http.ts";
 
-/** The folders beside the runs in which `retrograde-rl study` and `retrograde-rl eval` leave pages. */
+/** The folders beside the runs in which `npm run research -- study` and `retrograde-rl eval` leave pages. */
 const ownFolders = ["studies", "evaluations"] as const;
 
 /** A path of a page here begins with this; the rest is relative to where the runs are. */

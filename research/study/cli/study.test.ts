@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { main } from "../../../entries/program.ts";
+import { main } from "../../program.ts";
 import { smallDefinition } from "../small-study.fixture.ts";
 
 let folder: string;

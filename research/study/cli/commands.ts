@@ -1,5 +1,11 @@
 import { Option } from "commander";
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
+import { modes } from "../../../src/cli/modes.ts";
+
+modes.study = [
+  { with: ["report"], ignores: ["dryRun", "jobs", "question", "worlds", "arms", "rates", "seeds", "tuningSeeds", "keep"] },
+  { with: ["dryRun"], ignores: ["keep"] },
+];
 
 /** Adds the command that runs studies. */
 export const studyCommands: AddCommands = (program, { screen, exit, examples }) => {

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { createRequire } from "node:module";
+import { basename, dirname, join, resolve } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { mean } from "../../../src/core/mean.ts";
 import { withLock } from "../../../src/files/lock.ts";
@@ -59,7 +60,7 @@ export async function studyCommand(name: string, flags: StudyFlags, screen: Scre
   }
   // A stranger's runs do not replace the published page.
   const reported = flags.out === undefined ? study : { ...study, page: undefined };
-  for (const path of writeStudy(reported, folder, `npx retrograde-rl study ${name}`)) screen.line(path);
+  for (const path of writeStudy(reported, folder, `npm run research -- study ${name}`)) screen.line(path);
   return 0;
 }
 
@@ -137,9 +138,12 @@ async function allRuns(study: Study, work: Work, screen: Screen): Promise<boolea
   }
 }
 
+const jiti = join(dirname(createRequire(import.meta.url).resolve("jiti")), "jiti-cli.mjs");
+const program = join(import.meta.dirname, "../../main.ts");
+
 /** A process of its own for each run: memory is given back, and runs cannot disturb each other. */
 function start(id: string, { file, folder, keep }: Work, signal: AbortSignal): Promise<void> {
-  const args = [...process.argv.slice(1, 2), "study", file, "--run", id, "--out", folder, ...(keep ? ["--keep"] : [])];
+  const args = [jiti, program, "study", file, "--run", id, "--out", folder, ...(keep ? ["--keep"] : [])];
   const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: "inherit" });
   const stop = () => child.kill("SIGINT");
   signal.addEventListener("abort", stop);

@@ -1,5 +1,5 @@
-import "../install.ts";
-import { officeEnvironment } from "../office/office.ts";
+import "../../extensions/install.ts";
+import { officeEnvironment } from "../../extensions/office/office.ts";
 import { parseStudy, type RunKey, type Study, type StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { planHash } from "./store.ts";
