@@ -3,15 +3,9 @@
  *
  *   npx jiti examples/search-and-python.ts [MODEL FOLDER] [STEPS]
  */
-import {
-  createPython,
-  defineEnvironment,
-  localSearch,
-  researchProtocol,
-  researchReward,
-  searchTool,
-  train,
-} from "../entries/index.ts"; // In a project of your own: from "retrograde-rl".
+import { createPython, defineEnvironment, localSearch, searchTool, train } from "../entries/index.ts"; // In a project of your own: from "retrograde-rl".
+import { researchProtocol } from "../research/arpo-protocol/protocol.ts";
+import { researchReward } from "../research/arpo-protocol/reward.ts";
 
 const peaks = ["Owl", "Fox", "Otter", "Raven"].map((animal, i) => ({ name: `${animal} Peak`, height: 412 + 97 * i }));
 const documents = peaks.map(({ name, height }) => ({ title: name, text: `${name} is ${height} m high.`, url: "" }));

@@ -4,7 +4,6 @@ import { doctorCommands, modelCommands } from "../src/cli/model-commands.ts";
 import { controlCommands, runCommands } from "../src/cli/run-commands.ts";
 import { supervisedCommands, trainingCommands } from "../src/cli/training-commands.ts";
 import { agentCommands, agentSubject } from "./agents/cli/commands.ts";
-import { benchmarkCommands } from "./benchmarks/cli/commands.ts";
 import { checkCommands } from "./check/cli/commands.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
@@ -33,7 +32,6 @@ export const commands: readonly AddCommands[] = [
   checkCommands,
   demoCommands,
   serveCommands,
-  benchmarkCommands,
   evalsCommands,
   labCommands,
   protocolCommands,

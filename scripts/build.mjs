@@ -32,9 +32,6 @@ export function build() {
       cwd: root,
       hint: "The messages above say where dashboard/ does not compile.",
     });
-    // Programs in Python stand beside the modules that start them.
-    for (const file of readdirSync(join(root, "extensions"), { recursive: true }).filter((name) => name.endsWith(".py")))
-      copyFileSync(join(root, "extensions", file), join(fresh, "extensions", file));
     // What changes while the compiler runs is newer than this, and compiled next time.
     utimesSync(join(fresh, "entries/main.js"), started, started);
     if (existsSync(dist)) renameSync(dist, old);

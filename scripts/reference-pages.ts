@@ -1,5 +1,5 @@
 /**
- * `npx jiti scripts/reference-pages.ts` writes the tables of docs/configuration.md and docs/cli.md from the schemas and the commands;
+ * `npx jiti scripts/reference-pages.ts` writes the tables of settings and commands from the schemas and the commands;
  * `test/reference-pages.test.ts` requires that they are as written.
  */
 import { readFileSync, writeFileSync } from "node:fs";
@@ -7,15 +7,18 @@ import { join } from "node:path";
 import { Command } from "commander";
 import { z } from "zod";
 import { commands as added, subjects } from "../extensions/commands.ts";
-import "../extensions/install.ts";
+import "../research/install.ts";
 import { pathOf } from "../src/cli/modes.ts";
 import { environmentSchemas } from "../src/environments/registry.ts";
 import { rewardConfigSchema } from "../src/rewards/config.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { settingsSchema } from "../src/training/config/settings.ts";
 
-const folder = join(import.meta.dirname, "../docs");
-export const pages = ["configuration.md", "cli.md"].map((name) => join(folder, name));
+const root = join(import.meta.dirname, "..");
+export const pages = [
+  ...["docs/configuration.md", "docs/cli.md"],
+  ...["knowledge/README.md", "bfcl/README.md", "benchmarks/deep-research.md"].map((name) => `research/${name}`),
+].map((name) => join(root, name));
 
 const table = (heading: readonly string[], rows: readonly (readonly string[])[]) =>
   [heading, heading.map(() => "---"), ...rows].map((row) => `| ${row.join(" | ")} |`.replaceAll("|  |", "| |")).join("\n");

@@ -115,8 +115,6 @@ const open: Readonly<Record<string, string>> = {
   "extensions/remote/nemo-gym/nemo-gym.ts": "verdicts: every number beside the reward is a score",
   "extensions/remote/verifiers/":
     "nodes, errors and heads, which have tokens and times beside their messages; rewards and messages are closed",
-  "extensions/appworld/": "answers of AppWorld's server and its data, checked by digests",
-  "extensions/benchmarks/": "published data, checked by digests",
   "extensions/dashboard/": "addresses of pages",
   "extensions/serve/": "flags, which the command line closes",
 };

@@ -13,7 +13,6 @@ const left: Readonly<Record<string, number>> = {
   "src/cli/modes.ts": 2,
   "src/cli/run-commands.ts": 3,
   "src/cli/training-commands.ts": 1,
-  "src/sdk/evaluate.ts": 1,
   "src/sdk/model.ts": 1,
   "src/training/config/settings.ts": 4,
 };

@@ -206,19 +206,9 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/statistics", "src/completions", "src/environments", "src/runs", "src/rewards", "src/training"],
   },
   {
-    path: "extensions/bfcl",
-    holds: "BFCL v4 multi-turn ([environments/bfcl.md](environments/bfcl.md))",
-    knows: ["src/core", "src/files", "src/http", "src/tools", "src/environments", "extensions/processes"],
-  },
-  {
     path: "extensions/harbor",
     holds: "Harbor's task folders in a simulated shell ([environments/remote.md](environments/remote.md#harbor))",
     knows: ["src/core", "src/tools", "src/environments"],
-  },
-  {
-    path: "extensions/appworld",
-    holds: "AppWorld's own servers, supervised ([environments/appworld.md](environments/appworld.md))",
-    knows: ["src/core", "src/http", "src/actions", "src/tools", "src/environments", "extensions/processes"],
   },
   {
     path: "extensions/remote/shared",
@@ -411,35 +401,6 @@ export const parts: readonly Part[] = [
     path: "extensions/tools",
     holds: "tools that ship: Python in a sandbox, search, pages, MCP, those of the AI SDK ([tools.md](tools.md))",
     knows: ["src/core", "src/files", "src/http", "src/tools", "src/environments", "extensions/processes"],
-  },
-  {
-    path: "extensions/arpo-protocol",
-    holds: "ARPO's protocol, tools and reward",
-    knows: ["src/core", "src/actions", "src/tools", "src/environments", "extensions/tools"],
-  },
-  {
-    path: "extensions/knowledge",
-    holds: "questions to search and calculate for ([environments/knowledge.md](environments/knowledge.md))",
-    knows: ["src/core", "src/tools", "src/environments", "extensions/tools", "extensions/arpo-protocol"],
-  },
-  {
-    path: "extensions/benchmarks",
-    holds: "ARPO's thirteen benchmarks: data, scores, commands ([environments/benchmarks.md](environments/benchmarks.md))",
-    knows: [
-      "src/core",
-      "src/files",
-      "src/statistics",
-      "src/hub",
-      "src/completions",
-      "src/tools",
-      "src/environments",
-      "src/terminal",
-      "src/cli",
-      "extensions/judge",
-      "extensions/bfcl",
-      "extensions/tools",
-      "extensions/arpo-protocol",
-    ],
   },
   {
     path: "extensions/remote/nemo-gym",

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { demonstrations } from "../extensions/knowledge/demonstrations.ts";
-import { knowledgeEnvironment } from "../extensions/knowledge/knowledge.ts";
+import { demonstrations } from "../research/knowledge/demonstrations.ts";
+import { knowledgeEnvironment } from "../research/knowledge/knowledge.ts";
 import { makeChat } from "../src/chat/chat.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { encodeDemonstration } from "../src/rollouts/demonstration.ts";

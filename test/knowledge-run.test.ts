@@ -1,4 +1,4 @@
-import "../extensions/install.ts";
+import "../research/install.ts";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";

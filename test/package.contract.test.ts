@@ -43,9 +43,7 @@ test("the tarball holds the program, the default model and the pages, and none o
       "CHANGELOG.md",
       "docs/cli.md",
     ],
-    ...["office", "knowledge"].flatMap((world) =>
-      ["config.json", "model.safetensors", "tokenizer.json"].map((file) => `models/${world}/${file}`),
-    ),
+    ...["config.json", "model.safetensors", "tokenizer.json"].map((file) => `models/office/${file}`),
   ];
   expect(wanted.filter((path) => !paths.includes(path))).toEqual([]);
   expect(paths.filter((path) => path.startsWith("scripts/"))).toEqual(["scripts/slim.mjs"]);

@@ -1,10 +1,10 @@
-import "../extensions/install.ts";
+import "../research/install.ts";
 import { readdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { appworldSettingsSchema } from "../extensions/appworld/settings.ts";
-import { deepResearchSettingsSchema } from "../extensions/benchmarks/settings.ts";
-import { bfclSettingsSchema } from "../extensions/bfcl/settings.ts";
+import { appworldSettingsSchema } from "../research/appworld/settings.ts";
+import { deepResearchSettingsSchema } from "../research/benchmarks/settings.ts";
+import { bfclSettingsSchema } from "../research/bfcl/settings.ts";
 import { dryRunLines } from "../src/cli/dry-run.ts";
 import { resolveConfig } from "../src/training/config/config.ts";
 import { loadConfigFile, loadConfigNotes } from "../src/training/config/config-file.ts";

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
-import "../extensions/install.ts";
-import { systemPrompts } from "../extensions/arpo-protocol/prompt.ts";
+import "../research/install.ts";
 import { questionAbout } from "../extensions/judge/prompt.ts";
+import { systemPrompts } from "../research/arpo-protocol/prompt.ts";
 import { createEnvironment } from "../src/environments/registry.ts";
 import { episode, groupOf } from "../src/rewards/episodes.fixture.ts";
 import { parametersAsJsonSchema } from "../src/tools/tool.ts";

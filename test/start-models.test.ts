@@ -1,4 +1,4 @@
-import "../extensions/install.ts";
+import "../research/install.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { checkModel } from "../extensions/check/check.ts";
 import type { ModelReport } from "../extensions/check/report.ts";

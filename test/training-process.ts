@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import "../extensions/install.ts";
+import "../research/install.ts";
 import { agentEnvironment } from "../extensions/agents/agent.ts";
 import { layout } from "../src/runs/layout.ts";
 import { planRun, runPlan } from "../src/sdk/train.ts";

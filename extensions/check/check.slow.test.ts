@@ -1,4 +1,4 @@
-import "../install.ts";
+import "../../research/install.ts";
 import { expect, test } from "vitest";
 import { mean } from "../../src/core/mean.ts";
 import type { ToolCall } from "../../src/core/messages.ts";

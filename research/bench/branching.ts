@@ -2,7 +2,7 @@
  * `npx jiti research/bench/branching.ts [WORLD …]`: in which world the entropy rises after tool results with the bundled and made models, and how often ARPO's
  * published rule branches above and below the median rise, at its weight of 0.2 and at one with which entropy decides. Rollouts alone.
  */
-import "../../extensions/install.ts";
+import "../install.ts";
 import { join } from "node:path";
 import { ownTurns } from "../../src/algorithms/advantages/tree.ts";
 import { mean, standardDeviation } from "../../src/core/mean.ts";

@@ -6,10 +6,10 @@
  */
 import { writeFileSync } from "node:fs";
 import { z } from "zod";
-import { bfclEnvironment } from "../../extensions/bfcl/bfcl.ts";
-import { openEvaluator, pythonOf } from "../../extensions/bfcl/evaluator/evaluator.ts";
 import type { ToolCall } from "../../src/core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
+import { bfclEnvironment } from "../bfcl/bfcl.ts";
+import { openEvaluator, pythonOf } from "../bfcl/evaluator/evaluator.ts";
 
 const signal = new AbortController().signal;
 const parametersSchema = z.object({ properties: z.record(z.string(), z.unknown()).default({}) });

@@ -9,7 +9,7 @@
  *
  * First the form, by demonstrations whose operations are drawn at random; then GRPO. Called again, it continues.
  */
-import "../../extensions/install.ts";
+import "../install.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";

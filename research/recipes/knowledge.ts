@@ -1,4 +1,4 @@
-import { demonstrations } from "../../extensions/knowledge/demonstrations.ts";
+import { demonstrations } from "../knowledge/demonstrations.ts";
 import type { Recipe } from "./recipe.ts";
 
 export const knowledge: Recipe = {

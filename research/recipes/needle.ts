@@ -7,7 +7,7 @@
  * First the form of an answer, by demonstrations that name one of the text's names at random; then GRPO. Called again, it continues where it was
  * stopped. The server's port is part of a run's record, so it stays the same.
  */
-import "../../extensions/install.ts";
+import "../install.ts";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";

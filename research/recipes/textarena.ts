@@ -7,7 +7,7 @@
  * `random` accepts at a turn that it draws before it looks, so its conversations teach the form alone. `best` is optimal for values that are
  * uniform between 0 and 1 (Gilbert and Mosteller, 1966, §3): it accepts a value that is the highest so far and above a threshold.
  */
-import "../../extensions/install.ts";
+import "../install.ts";
 import { writeFileSync } from "node:fs";
 import type { Message } from "../../src/core/messages.ts";
 import { type Random, randomStream } from "../../src/core/random.ts";

@@ -7,7 +7,7 @@
  * A gold is crafts alone, and a task's text is the goal alone. Who crafts has to know the inventory and the recipes, so a conversation looks them
  * up first, as an agent would: the inventory once, then for each target its recipe and those of what has to be crafted for it.
  */
-import "../../extensions/install.ts";
+import "../install.ts";
 import { readFileSync, writeFileSync } from "node:fs";
 import { z } from "zod";
 import type { ToolCall } from "../../src/core/messages.ts";

@@ -1,4 +1,4 @@
-import "../../extensions/install.ts";
+import "../install.ts";
 import { officeEnvironment } from "../../extensions/office/office.ts";
 import { parseStudy, type RunKey, type Study, type StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";

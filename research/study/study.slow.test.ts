@@ -1,4 +1,4 @@
-import "../../extensions/install.ts";
+import "../install.ts";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

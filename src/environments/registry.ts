@@ -84,7 +84,7 @@ function wireOf(name: string): [string, string] {
  * Creates an environment by its name.
  * @throws ConfigError if there is no environment of this name, or a setting of it is wrong
  * @example
- * const task = await createEnvironment("knowledge", {}).task("test", 0);
+ * const task = await createEnvironment("office", {}).task("test", 0);
  */
 export function createEnvironment(name: string, settings: unknown): Environment {
   const own = named.get(name);

@@ -105,7 +105,7 @@ export async function evaluateConfig(
   const environment = environmentOf(config, user);
   if (judge !== undefined && environment.answer === undefined)
     throw new ConfigError("--judge-endpoint", judge.baseUrl, {
-      expected: "an environment of questions with known answers, such as hotpotqa",
+      expected: "an environment of questions with known answers",
       hint: `The environment "${environment.name}" scores its own episodes.`,
     });
   if (judge !== undefined) judgeOfAnswers();

@@ -1,10 +1,10 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parametersOf, readDocuments } from "../../extensions/bfcl/documents.ts";
-import { openEvaluator, pythonOf } from "../../extensions/bfcl/evaluator/evaluator.ts";
-import { type BfclTask, categories } from "../../extensions/bfcl/tasks.ts";
 import { messageToolBeside } from "../../extensions/remote/server/hosted.ts";
+import { parametersOf, readDocuments } from "../../research/bfcl/documents.ts";
+import { openEvaluator, pythonOf } from "../../research/bfcl/evaluator/evaluator.ts";
+import { type BfclTask, categories } from "../../research/bfcl/tasks.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 
 /** What an expert does in an episode, for clients that act by tools alone, and the reward that it is given for it. */

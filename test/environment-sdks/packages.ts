@@ -1,4 +1,4 @@
-import "../../extensions/install.ts";
+import "../../research/install.ts";
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { connect, createServer } from "node:net";

@@ -14,7 +14,7 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
     .option("--no-sampling", "measure no model")
     .option("--training-tasks <n>", "tasks of the training stream whose texts are compared (default: 2000)")
     .option("--json", "print the report as JSON")
-    .addHelpText("after", examples("env check office", "env check knowledge --no-sampling", "env check --config my.config.ts"))
+    .addHelpText("after", examples("env check office", "env check calculator --no-sampling", "env check --config my.config.ts"))
     .action(async (name, flags) => {
       const { environmentCheckCommand } = await import("./env-check.ts");
       exit(await environmentCheckCommand(name, flags, screen));

@@ -1,5 +1,5 @@
 import { slowdown } from "../../../test/slowdown.ts";
-import "../../install.ts";
+import "../../../research/install.ts";
 import { afterEach, expect, test, vi } from "vitest";
 import { WebSocket } from "ws";
 import { z } from "zod";

@@ -1,6 +1,6 @@
 /** Rollouts that branch beside rollouts that do not, 16 tasks × 16 leaves: branching.ts MODEL THREADS */
 
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { createEnvironment } from "../../../entries/index.ts";
 import type { Group } from "../../../src/core/trajectory.ts";
 import { rolloutTrees } from "../../../src/rollouts/branching/trees.ts";

@@ -1,6 +1,6 @@
 /** What a fork costs without the model: 999 leaves of one tree, each forked after the same tool call and ended by its next action: forks.ts MODEL */
 
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { officeEnvironment } from "../../../extensions/office/office.ts";
 import type { Group } from "../../../src/core/trajectory.ts";
 import type { Sampler } from "../../../src/engines/engine.ts";

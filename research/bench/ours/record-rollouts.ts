@@ -3,7 +3,7 @@
  * record-rollouts.ts MODEL THREADS FILE
  */
 
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { createEnvironment } from "../../../entries/index.ts";
 import { seedOf } from "../../../src/core/random.ts";
 import { rolloutGroups } from "../../../src/rollouts/rollout.ts";

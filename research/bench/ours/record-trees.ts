@@ -3,7 +3,7 @@
  * record-trees.ts MODEL THREADS FILE
  */
 
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { createEnvironment } from "../../../entries/index.ts";
 import { seedOf } from "../../../src/core/random.ts";
 import { rolloutTrees } from "../../../src/rollouts/branching/trees.ts";

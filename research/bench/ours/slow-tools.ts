@@ -2,7 +2,7 @@
  * How much of the time the sampler works while 400 episodes are played, 200 in flight: slow-tools.ts MODEL THREADS
  * A request is the number of milliseconds that every tool takes.
  */
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { setTimeout } from "node:timers/promises";
 import { createEnvironment } from "../../../entries/index.ts";
 import type { Environment, Episode } from "../../../src/environments/environment.ts";

@@ -1,5 +1,5 @@
 /** Whole training steps by GRPO, so many tasks × 8 rollouts: step.ts MODEL THREADS TASKS words|office */
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { openModel } from "../../../src/sdk/model.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
 import { rolloutSource } from "../../../src/training/sampling/rollout-source.ts";

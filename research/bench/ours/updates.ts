@@ -2,7 +2,7 @@
  * Whole updates of a recorded batch of rollouts, as a run makes them: updates.ts MODEL THREADS FILE
  * SeeUPO and GRPO with the default run's settings: no KL term on either side. The request "5 turns" cuts trajectories off there.
  */
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

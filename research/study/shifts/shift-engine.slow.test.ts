@@ -1,4 +1,4 @@
-import "../../../extensions/install.ts";
+import "../../install.ts";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";

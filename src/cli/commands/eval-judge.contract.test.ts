@@ -1,4 +1,4 @@
-import "../../../extensions/install.ts";
+import "../../../research/install.ts";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";

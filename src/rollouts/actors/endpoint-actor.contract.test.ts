@@ -2,7 +2,7 @@ import "../../../test/office.ts";
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
 import { z } from "zod";
-import { researchProtocol } from "../../../extensions/arpo-protocol/protocol.ts";
+import { researchProtocol } from "../../../research/arpo-protocol/protocol.ts";
 import { fencedCode } from "../../actions/fenced-code.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { Environment, Episode } from "../../environments/environment.ts";

@@ -1,0 +1,162 @@
+import { existsSync } from "node:fs";
+import { openJudge } from "../../../extensions/judge/answers.ts";
+import { showDownload } from "../../../src/cli/download.ts";
+import { judgeOf } from "../../../src/cli/question-judge.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { mean } from "../../../src/core/mean.ts";
+import { passAtK } from "../../../src/statistics/attempts.ts";
+import { meanInterval } from "../../../src/statistics/intervals.ts";
+import { count, interval, plural, table } from "../../../src/terminal/format.ts";
+import type { Screen } from "../../../src/terminal/screen.ts";
+import { openJudge } from "../../../extensions/judge/answers.ts";
+import { openRecords } from "../../../extensions/tools/records.ts";
+import { defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
+import { fetchBenchmark } from "../data/fetch.ts";
+import { type SourceName, sourceNames } from "../data/sources.ts";
+import type { Question } from "../questions.ts";
+import { type AnswerVerdict, judgePrediction, scorePrediction, scoreReward, scoreSymbolically } from "../score.ts";
+import { openSymbolicMath, type SymbolicMath } from "../symbolic/symbolic.ts";
+import { type BenchmarkName, benchmarks } from "../table.ts";
+import type { DataCommand, FileCommand, FileFlags } from "./flags.ts";
+
+/** Downloads the questions of a benchmark, verified by their checksums. */
+export function downloadQuestions(name: BenchmarkName): DataCommand {
+  return async ({ data, from, source }, output) => {
+    if (source !== undefined && !sourceNames.some((each) => each === source))
+      throw new ConfigError("--source", source, { expected: sourceNames });
+    const folder = data ?? defaultBenchmarkFolder();
+    const { file, origin } = await showDownload(name, output, (onEvent) =>
+      fetchBenchmark({
+        ...{ name, folder, onEvent },
+        ...(source === undefined ? {} : { source: source as SourceName }),
+        ...(from === undefined ? {} : { from }),
+      }),
+    );
+    output.line(
+      `${plural(origin.questions, "question")} of ${origin.address} at ${origin.revision.slice(0, 12)}; all checksums are right`,
+    );
+    output.line(`${file}  SHA-256 ${origin.sha256}`);
+    return 0;
+  };
+}
+
+/** Scores predictions of one of ARPO's benchmarks: a verdict for each line, then means with 95 % intervals over questions. */
+export function scoreQuestions(name: BenchmarkName): FileCommand {
+  return async (file, { data, anyVersion, math, ...flags }, output, notes) => {
+    const settings = judgeOf(flags, process.env);
+    const judge = settings === undefined ? undefined : openJudge(settings);
+    const symbolic = symbolicOf(math, benchmarks[name].ability);
+    const questions = await questionsOf(name, data, anyVersion === true);
+    const { ability } = benchmarks[name];
+    const records = await openRecords(file).read();
+    const verdicts =
+      judge === undefined
+        ? records.map((record) => scorePrediction(record, ability, questions))
+        : await Promise.all(
+            records.map((record) => judgePrediction(record, ability, questions, async (answer) => (await judge(answer)).verdict)),
+          );
+    const final = symbolic === undefined ? verdicts : [];
+    if (symbolic !== undefined)
+      for (const [i, record] of records.entries()) {
+        const verdict = verdicts[i];
+        if (verdict !== undefined) final.push(await scoreSymbolically(record, questions, verdict, symbolic));
+      }
+    for (const verdict of final) output.line(JSON.stringify(verdict));
+    for (const line of summaryLines(name, final)) notes.line(line);
+    for (const line of coverageLines(final, questions)) notes.line(line);
+    return 0;
+  };
+}
+
+/** Scores responses by ARPO's training reward. */
+export async function scoreRewards(file: string, _flags: FileFlags, output: Screen, notes: Screen): Promise<number> {
+  const records = await openRecords(file).read();
+  for (const record of records) output.line(JSON.stringify(scoreReward(record)));
+  notes.line(
+    `Scored ${plural(records.length, "response")} by ARPO's reward: -1 for a wrong format, else token F1, with 0.1 for both tools.`,
+  );
+  return 0;
+}
+
+/** @throws ConfigError for another word, a benchmark without formulas, or a library that is missing */
+function symbolicOf(math: string | undefined, ability: "math" | "qa"): SymbolicMath | undefined {
+  if (math === undefined || math === "rules") return undefined;
+  if (math !== "symbolic") throw new ConfigError("--math", math, { expected: ["rules", "symbolic"] });
+  if (ability !== "math") throw new ConfigError("--math", math, { expected: "a benchmark of mathematics" });
+  return openSymbolicMath("--math");
+}
+
+/** Names questions without predictions, and unequal numbers of runs. */
+function coverageLines(verdicts: readonly AnswerVerdict[], questions: ReadonlyMap<string, Question> | undefined): string[] {
+  const runs = new Map<string, number>();
+  for (const { id } of verdicts) runs.set(id, (runs.get(id) ?? 0) + 1);
+  const all = new Set([...(questions?.values() ?? [])].map(({ question }) => question));
+  const missing = [...all].filter((question) => !runs.has(question)).length;
+  const [fewest, most] = [Math.min(...runs.values()), Math.max(...runs.values())];
+  return [
+    ...(missing === 0
+      ? []
+      : [`${count(missing)} of ${plural(all.size, "question")} of the file have no prediction, and are not in the means.`]),
+    ...(runs.size === 0 || fewest === most ? [] : [`Questions have between ${fewest} and ${most} predictions.`]),
+  ];
+}
+
+/** Undefined where no folder is named and the usual one has no such file. */
+async function questionsOf(
+  name: BenchmarkName,
+  data: string | undefined,
+  anyVersion: boolean,
+): Promise<ReadonlyMap<string, Question> | undefined> {
+  const folder = data ?? defaultBenchmarkFolder();
+  if (data === undefined && !existsSync(folder)) return undefined;
+  const questions = await readBenchmark(name, folder, "--data", { anyVersion });
+  return new Map(
+    questions.flatMap((question, i) => [
+      [String(i), question],
+      [question.question, question],
+    ]),
+  );
+}
+
+const metricNames = ["em", "acc", "f1", "math_equal"] as const;
+
+function summaryLines(name: BenchmarkName, verdicts: readonly AnswerVerdict[]): string[] {
+  if (verdicts.length === 0) return ["There are no predictions."];
+  const byQuestion = new Map<string, AnswerVerdict[]>();
+  for (const verdict of verdicts) byQuestion.set(verdict.id, [...(byQuestion.get(verdict.id) ?? []), verdict]);
+  const groups = [...byQuestion.values()];
+  const runs = Math.min(...groups.map((group) => group.length));
+  const over = (of: (group: readonly AnswerVerdict[]) => number) =>
+    interval(meanInterval(groups.map(of), { seed: 0, range: [0, 1] }));
+  const symbolic = verdicts.some((verdict) => verdict.symbolic !== undefined);
+  const headline = symbolic ? "symbolic_equal" : benchmarks[name].ability === "math" ? "math_equal" : "f1";
+  const judged = verdicts.some((verdict) => verdict.judge !== undefined);
+  const score = judged ? "llm_equal" : headline;
+  const more = [...(symbolic ? (["symbolic_equal"] as const) : []), ...(judged ? (["llm_equal"] as const) : [])];
+  const rows = [...metricNames, ...more].map((metric) => [
+    metric === score ? `${metric} (score)` : metric,
+    over((group) => mean(group.map((verdict) => verdict[metric] ?? 0))),
+  ]);
+  const right = judged ? "llm_equal" : headline === "f1" ? "em" : headline;
+  const undecided = verdicts.filter(({ symbolic: said }) => typeof said === "string").length;
+  const unusable = verdicts.filter(({ judge }) => judge === "unusable").length;
+  const passes =
+    runs < 2
+      ? []
+      : [
+          [
+            `pass@${runs} (${right})`,
+            over((group) => passAtK(group.length, group.filter((verdict) => verdict[right] === 1).length, runs)),
+          ],
+        ];
+  return [
+    `${name}: ${plural(groups.length, "question")}, ${count(verdicts.length)} predictions, ${judged ? "by a judge" : "no judge"}; 95 % intervals over questions`,
+    ...table([["metric", "mean"], ...rows, ...passes]),
+    ...(undecided === 0
+      ? []
+      : [`Symbolic mathematics did not decide about ${plural(undecided, "answer")}: there math_equal counts.`]),
+    ...(unusable === 0
+      ? []
+      : [`The judge gave no usable reply about ${plural(unusable, "answer")}: there math_equal alone counts.`]),
+  ];
+}

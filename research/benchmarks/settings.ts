@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { acts } from "../../src/core/acts.ts";
+import { longestTimer } from "../../src/core/timer.ts";
+import { promptKinds } from "../arpo-protocol/prompt.ts";
+
+const file = acts.reads(z.string().min(1));
+const files = z.union([file, z.array(file).min(1)]).optional();
+const count = z.int().min(1).optional();
+
+const webSettings = {
+  /** The environment variable that holds the service's key. */
+  keyEnv: acts.variable(z.string().min(1)),
+  /** Keeps answers for other runs. */
+  folder: acts.writes(z.string().min(1)).optional(),
+};
+const service = <Name extends string>(name: Name) => acts.address(z.literal(name));
+
+export const deepResearchSettingsSchema = z.strictObject({
+  data: z
+    .strictObject({ train: files, validation: files, test: files, challenge: files })
+    .describe(
+      "`{ train, validation, test, challenge }`: a file of questions and answers each, or a list. Questions of other splits are left out of `train`",
+    ),
+  search: z
+    .discriminatedUnion("kind", [
+      z.strictObject({ kind: z.literal("local"), path: file }),
+      z.strictObject({ kind: service("brave"), ...webSettings, keyEnv: webSettings.keyEnv.default("BRAVE_API_KEY") }),
+      z.strictObject({ kind: service("serper"), ...webSettings, keyEnv: webSettings.keyEnv.default("SERPER_API_KEY") }),
+      z.strictObject({ kind: service("tavily"), ...webSettings, keyEnv: webSettings.keyEnv.default("TAVILY_API_KEY") }),
+      z.strictObject({ kind: z.literal("searxng"), url: acts.address(z.url()), folder: webSettings.folder }),
+    ])
+    .optional()
+    .describe(
+      '`{ kind: "local", path }`; `{ kind: "brave" }`, `"serper"` or `"tavily"`, with the key in the variable `keyEnv` (`BRAVE_API_KEY`, …); `{ kind: "searxng", url }`. `folder` keeps answers of web services',
+    ),
+  /** The deep-search variant: pages of the results are read and condensed by a second model. */
+  deepSearch: z
+    .strictObject({
+      summariser: z.strictObject({
+        baseUrl: acts
+          .address(z.url())
+          .describe("server of the model that condenses pages ([deep search](README.md#deep-search))"),
+        model: z.string().min(1).describe("its name"),
+        keyEnv: acts.variable(z.string().min(1)).optional().describe("environment variable with its key"),
+        temperature: z.number().min(0).default(0.6).describe("its temperature"),
+        maxTokens: z.int().min(1).default(4096).describe("tokens of its answer"),
+        request: z.record(z.string(), z.unknown()).default({}).describe("further fields of its requests; null removes one"),
+      }),
+      pages: z.int().min(1).max(10).default(10).describe("results whose pages are read"),
+      around: z.int().min(1).default(3000).describe("characters of a page around the sentence nearest to the snippet"),
+      allowLoopback: acts
+        .by(z.boolean(), (allowed) => (allowed ? [{ kind: "connects", what: "servers of this machine" }] : []))
+        .default(false)
+        .describe("permits pages of this machine's servers"),
+    })
+    .optional(),
+  recorded: file.optional().describe("a file of recorded searches, used first"),
+  protocol: z.enum(["training", "evaluation"]).default("training").describe("ARPO's `training` or `evaluation` protocol"),
+  limits: z
+    .strictObject({
+      calls: count.describe("calls of a response; 3 in training, no limit in evaluation"),
+      search: count.describe("searches among them; no limit, 10"),
+      python: count.describe("Python calls; no limit, 5"),
+      resultLength: count.describe("characters of a result; 100,000 if omitted"),
+      /** 4096: ARPO's runs for reasoning. */
+      responseTokens: z
+        .int()
+        .min(1)
+        .default(4096)
+        .describe("tokens of a response, results included; raise `rollout.maxTokens` with it"),
+    })
+    .prefault({}),
+  grader: z
+    .enum(["f1", "by-ability"])
+    .default("f1")
+    .describe("token F1, or `by-ability`: for mathematics 1 if the formulas are equal"),
+  /**
+   * Whether formulas are the same, for success of mathematics in the evaluation protocol: by the published code's rules, or by symbolic mathematics (Compute
+   * Engine, to be installed). Rules count where symbolic mathematics cannot decide.
+   */
+  math: z
+    .enum(["rules", "symbolic"])
+    .default("rules")
+    .describe(
+      "how formulas are compared in evaluation: by the published rules, or `symbolic` ([evaluation](README.md#evaluation))",
+    ),
+  ability: z.enum(["qa", "math"]).default("qa").describe("of questions without one"),
+  prompt: z.enum(promptKinds).default("code-search").describe("tools that the system message explains"),
+  system: z.string().optional().describe("system message of questions without a prompt; that of `prompt` if omitted"),
+  /** ARPO's limit for a Python call is 120 s. */
+  python: z
+    .strictObject({
+      interpreters: z.int().min(1).default(2).describe("Python processes"),
+      timeoutMs: z.number().positive().max(longestTimer).default(120_000).describe("for one call"),
+      memoryMb: z.number().min(64).max(4096).default(256).describe("of Python's memory"),
+    })
+    .prefault({}),
+});
+
+export type DeepResearchSettings = z.output<typeof deepResearchSettingsSchema>;
