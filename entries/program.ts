@@ -7,7 +7,7 @@ import type { AddCommands } from "../src/cli/command-tools.ts";
 import { main as run } from "../src/cli/program.ts";
 import type { TextStream } from "../src/terminal/screen.ts";
 
-/** What a program of the repository has besides: commands, and environments that are added before one runs. */
+/** Commands and environments that a program of the repository adds. Its environments are added before a command runs. */
 export interface Additions {
   readonly commands: readonly AddCommands[];
   readonly prepare: () => Promise<unknown>;
@@ -18,12 +18,7 @@ export interface Additions {
  * @param args without the program's name
  * @returns the exit code: 0; 1 if something failed; 2 if the invocation or a setting is wrong; 130 after Ctrl-C
  */
-export function main(
-  args: readonly string[],
-  output: TextStream,
-  errors: TextStream,
-  additions?: Additions,
-): Promise<number> {
+export function main(args: readonly string[], output: TextStream, errors: TextStream, additions?: Additions): Promise<number> {
   return run(args, output, errors, {
     commands: [...commands, ...(additions?.commands ?? [])],
     subjects,

@@ -1,3 +1,4 @@
+import "../../research/install.ts";
 import { expect, test } from "vitest";
 import type { Group, Trajectory, Turn } from "../../src/core/trajectory.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
@@ -84,11 +85,11 @@ test("advise plays a model, lists what fits and says what is next", async () => 
   expect(learns.out).toMatch(/smollm2 .* itself .*too long/);
   expect(learns.out).not.toMatch(/qwen3-4b/);
   expect(learns.out).toMatch(/it can learn here\. .* train --env office/);
-  const other = await invoke("advise", "--env", "calculator", "--model", "bundled:office", "--json", ...small);
+  const other = await invoke("advise", "--env", "knowledge", "--model", "bundled:office", "--json", ...small);
   const { chances, fitting, memoryBytes } = JSON.parse(other.out);
   expect(chances).toMatchObject({ verdict: "format", successes: 0 });
   const { cost } = JSON.parse(other.out);
-  const steps = resolveConfig({ environment: "calculator" }).steps;
+  const steps = resolveConfig({ environment: "knowledge" }).steps;
   for (const { bytes, seconds, parameters } of fitting) {
     expect(bytes).toBeLessThanOrEqual(memoryBytes);
     expect(seconds).toBeGreaterThan(steps * (cost.samplingPerStep + cost.trainingPerStep));
