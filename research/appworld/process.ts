@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { EnvError } from "../../src/core/errors.ts";
 import { type Group, startGroup } from "../../extensions/processes/group.ts";
+import { EnvError } from "../../src/core/errors.ts";
 import { OtherServer, WorldClient } from "./client.ts";
 
 /**

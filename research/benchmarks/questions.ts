@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { type FileRecord, openRecords, textOrNumber } from "../../extensions/tools/records.ts";
 import { ConfigError, EnvError, ToolError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
-import { type FileRecord, openRecords, textOrNumber } from "../../extensions/tools/records.ts";
 import { gsm8kAnswer } from "./metrics.ts";
 
 /** A question and what is a right answer to it. */

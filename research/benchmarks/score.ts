@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { type FileRecord, textOrNumber } from "../../extensions/tools/records.ts";
 import { EnvError } from "../../src/core/errors.ts";
 import type { QuestionAnswer } from "../../src/environments/environment.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
-import { type FileRecord, textOrNumber } from "../../extensions/tools/records.ts";
 import { type AnswerMetrics, goldsOf, lastLines, mathMetrics, noMetrics, predictionOf, qaMetrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
 import type { SymbolicMath, SymbolicVerdict } from "./symbolic/symbolic.ts";

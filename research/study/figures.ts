@@ -1,5 +1,5 @@
-import { present } from "../../src/core/present.ts";
 import { legend, polyline, round, svg, text } from "../../extensions/plot/svg.ts";
+import { present } from "../../src/core/present.ts";
 import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
 import { type Axis, ratesOf, type Study } from "./definition.ts";
 import type { ContrastResult } from "./questions.ts";

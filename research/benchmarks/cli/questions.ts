@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { openJudge } from "../../../extensions/judge/answers.ts";
+import { openRecords } from "../../../extensions/tools/records.ts";
 import { showDownload } from "../../../src/cli/download.ts";
 import { judgeOf } from "../../../src/cli/question-judge.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
@@ -8,8 +9,6 @@ import { passAtK } from "../../../src/statistics/attempts.ts";
 import { meanInterval } from "../../../src/statistics/intervals.ts";
 import { count, interval, plural, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { openJudge } from "../../../extensions/judge/answers.ts";
-import { openRecords } from "../../../extensions/tools/records.ts";
 import { defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
 import { fetchBenchmark } from "../data/fetch.ts";
 import { type SourceName, sourceNames } from "../data/sources.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { type FileRecord, textOrNumber } from "../../../extensions/tools/records.ts";
 import { EnvError } from "../../../src/core/errors.ts";
 import { lastBox } from "../../arpo-protocol/box.ts";
-import { type FileRecord, textOrNumber } from "../../../extensions/tools/records.ts";
 import { gsm8kAnswer } from "../metrics.ts";
 
 /** A question as it is stored: the fields that `openQuestions` reads. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
+import { attempt, type FileRecord } from "../../../extensions/tools/records.ts";
 import { ToolError } from "../../../src/core/errors.ts";
 import { utf8Of } from "../../../src/files/bounded.ts";
-import { attempt, type FileRecord } from "../../../extensions/tools/records.ts";
 
 /** Reads a CSV file with a header (RFC 4180): quoted fields may hold commas, line breaks and doubled quotes. */
 export function readCsv(path: string): readonly FileRecord[] {

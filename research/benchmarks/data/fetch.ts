@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type FileRecord, openRecords } from "../../../extensions/tools/records.ts";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
 import { writeFileAtomic } from "../../../src/files/atomic.ts";
 import { makeFolder } from "../../../src/files/folder.ts";
@@ -8,7 +9,6 @@ import { fetchDataset } from "../../../src/hub/dataset.ts";
 import type { HubEvent } from "../../../src/hub/model.ts";
 import { type HubSettings, hubSettings } from "../../../src/hub/settings.ts";
 import { fetchFile } from "../../bfcl/fetch-file.ts";
-import { type FileRecord, openRecords } from "../../../extensions/tools/records.ts";
 import type { BenchmarkName } from "../table.ts";
 import type { StoredQuestion } from "./convert.ts";
 import { readCsv } from "./csv.ts";

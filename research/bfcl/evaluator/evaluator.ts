@@ -1,8 +1,8 @@
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { ConfigError, EnvError } from "../../../src/core/errors.ts";
 import { type Group, startGroup } from "../../../extensions/processes/group.ts";
+import { ConfigError, EnvError } from "../../../src/core/errors.ts";
 
 /** The official Python classes and checks, in two processes: the one that executes a model's calls has no way to the one that compares. */
 export interface Evaluator {

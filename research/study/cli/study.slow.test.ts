@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { main } from "../../program.ts";
 import { sealed, unsealed } from "../../../src/runs/seal.ts";
+import { main } from "../../program.ts";
 import { runOutcomeSchema } from "../outcome.ts";
 import { smallDefinition, smallStudy } from "../small-study.fixture.ts";
 
