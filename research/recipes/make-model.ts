@@ -60,7 +60,7 @@ const slip = flags.slip === undefined ? undefined : Number(flags.slip);
 const recipe = recipes[world];
 if (recipe === undefined) throw new ConfigError("world", world, { expected: Object.keys(recipes) });
 const from = flags.from ?? (recipe.from === undefined ? undefined : join("models", recipe.from));
-const stages = flags.stages === undefined ? recipe.stages : recipe.stages.slice(-Number(flags.stages));
+const stages = flags.stages === undefined ? recipe.stages : recipe.stages.slice(recipe.stages.length - Number(flags.stages));
 
 /** 2.0 million parameters: 4 MB in 16 bits. */
 const architecture: Omit<ModelConfig, "vocabSize" | "eosTokenIds"> = {
