@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import "../../entries/index.ts";
 import type { EvaluationRecord } from "../../src/runs/records.ts";
+import { addRemark } from "../../src/runs/remarks.ts";
 import { trajectoryOf } from "../../src/runs/store.fixture.ts";
 import { createRun, writeEvaluation } from "../../src/runs/write.ts";
 import { invoke } from "../../test/command-line.ts";
@@ -52,4 +53,16 @@ test("without its tasks, and with a file that is no reward, the error says what 
   writeFileSync(`${reward}.mjs`, "export default 7;");
   const wrong = await invoke("rescore", folder, "--reward", `${reward}.mjs`, "--split", "test", "--tasks", tasks);
   expect([wrong.exitCode, wrong.error]).toEqual([2, expect.stringContaining("expected a file whose default export is a reward")]);
+});
+
+test("--marks asks for no reward and no tasks; both or neither of them are refused", async () => {
+  const { folder, reward } = agentRun();
+  addRemark(folder, { kind: "mark", trajectory: "after-test-0/1/0", reward: 0 });
+  const { exitCode, out } = await invoke("rescore", folder, "--marks", "--split", "test");
+  expect([exitCode, out]).toEqual([0, expect.stringContaining("verdicts that flip: 0 now pass, 1 no longer do")]);
+  for (const flags of [[], ["--marks", "--reward", reward]])
+    expect(await invoke("rescore", folder, ...flags)).toMatchObject({
+      exitCode: 2,
+      error: expect.stringContaining("one of them"),
+    });
 });

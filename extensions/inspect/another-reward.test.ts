@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { ConfigError, RunError } from "../../src/core/errors.ts";
 import type { Environment, Task } from "../../src/environments/environment.ts";
 import { defineReward, RewardError } from "../../src/rewards/reward.ts";
+import { addRemark } from "../../src/runs/remarks.ts";
 import { addStep, newRun, trajectoryOf } from "../../src/runs/store.fixture.ts";
 import { expectClose } from "../../test/algorithms/golden.ts";
 import { rescore } from "./another-reward.ts";
@@ -50,6 +51,28 @@ test("a step, and another mark to pass", async () => {
   ]);
   expect([of1.nowPass, of1.noLongerPass]).toEqual([1, 1]);
   await expect(rescore(recorded(), halved, { ...bare, step: 3 })).rejects.toThrow('--step is 3; expected "1" or "2"');
+});
+
+test("marks of people are a reward of the episodes that they marked", async () => {
+  const folder = recorded();
+  await expect(rescore(folder, "marks")).rejects.toThrow("mark some in the dashboard");
+  const mark = (trajectory: string, reward: number | null) => addRemark(folder, { kind: "mark", trajectory, reward });
+  for (const [id, reward] of [
+    ["step-1/0/0", 0],
+    ["step-2/0/0", 1],
+    ["step-1/0/1", 1],
+    ["step-1/0/1", null],
+  ] as const)
+    mark(id, reward);
+  const { episodes, agreement, nowPass, noLongerPass, unscored } = await rescore(folder, "marks");
+  expect(episodes.map(({ id, before, after }) => [id, before, after])).toEqual([
+    ["step-1/0/0", 1, 0],
+    ["step-2/0/0", 0, 1],
+  ]);
+  expect([agreement?.mean, nowPass, noLongerPass, unscored]).toEqual([0, 1, 1, []]);
+  mark("step-1/0/1", 0);
+  expect((await rescore(folder, "marks")).agreement?.mean).toBeCloseTo(0.25); // task a: half of two verdicts, task b: none
+  expect((await rescore(folder, "marks", { step: 1 })).episodes.map(({ id }) => id)).toEqual(["step-1/0/0", "step-1/0/1"]);
 });
 
 test("a reward that builds on the environment's starts from what that gave, not from what the run composed", async () => {

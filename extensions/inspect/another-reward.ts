@@ -7,11 +7,12 @@ import { applyRewards } from "../../src/rewards/compose.ts";
 import { createRewards } from "../../src/rewards/create.ts";
 import { lastAnswer } from "../../src/rewards/parts.ts";
 import type { RewardOptions } from "../../src/rewards/reward.ts";
+import { marksOf, readRemarks } from "../../src/runs/remarks.ts";
 import { comparePaired, type PairedComparison } from "../../src/statistics/paired.ts";
 import { resolveConfig, rewardsFromCode } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { type Agreement, agreementOf } from "./agreement.ts";
-import { environmentsOwn, type RecordedPart, recordedGroups, recordedTasks } from "./recorded-groups.ts";
+import { environmentsOwn, type RecordedGroups, type RecordedPart, recordedGroups, recordedTasks } from "./recorded-groups.ts";
 
 export interface RescoreOptions extends RewardOptions, RecordedPart {
   /** A reward of so much passes. Default 1. */
@@ -51,7 +52,8 @@ export interface Rescored {
  * Gives recorded episodes another reward, and compares it with the recorded one, task by task. Nothing is played again. Judges keep their
  * verdicts in the record's folder, below `rescored/`, so that none is paid twice.
  * @param folder of a run or an evaluation
- * @param rewards as in a configuration: parts whose weighted sum is the reward
+ * @param rewards as in a configuration: parts whose weighted sum is the reward. "marks": what people gave in the dashboard, to the episodes that
+ *   they marked
  * @throws RewardError where one fails: an error is never a score; UntrustedError if the record is from elsewhere and its environment acts;
  *   ConfigError for unusable rewards; MeasurementError if no episode has both rewards
  * @example
@@ -59,31 +61,25 @@ export interface Rescored {
  */
 export async function rescore(
   folder: string,
-  rewards: NonNullable<UserConfig["rewards"]>,
+  rewards: NonNullable<UserConfig["rewards"]> | "marks",
   options: RescoreOptions = {},
 ): Promise<Rescored> {
-  const { pass = 1, timeoutMs = 120_000, onWarning: warn = () => {}, signal } = options;
-  const code = rewardsFromCode({ rewards });
-  const { rewards: configs = [], limits } = resolveConfig({ rewards });
-  const parts = createRewards(configs, { code, limits, timeoutMs, folder: join(folder, "rescored"), env: process.env });
+  const { pass = 1 } = options;
   const recorded = recordedGroups(folder, options);
-  const { groups } = recorded;
-  const tasks = await recordedTasks(folder, recorded, { timeoutMs, signal, environment: options.environment });
-  const given = await applyRewards(parts, groups.map(environmentsOwn), tasks, { signal, warn, onScored: () => {} });
-  const scored = new Set(given.scored.map(({ id }) => id));
-  const before = groups.flatMap(({ trajectories }) => trajectories);
-  const after = given.groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward));
-  const has = before.map((trajectory) => scored.has(trajectory.group) && isScored(trajectory));
+  const given = rewards === "marks" ? byMarks(folder, recorded) : await byRewards(folder, rewards, recorded, options);
   const passes = (reward: number) => reward >= pass - 1e-9;
-  const episodes = before.flatMap((trajectory, i) => {
-    const [was, is] = [trajectory.reward, after[i]];
-    if (has[i] !== true || is === undefined) return [];
+  const episodes = given.flatMap(({ trajectory, after }) => {
+    const { reward: before } = trajectory;
+    if (after === undefined || !isScored(trajectory)) return [];
     const [line = ""] = lastAnswer(trajectory).trim().split("\n");
-    return [{ trajectory, before: was, after: is, flipped: passes(was) !== passes(is), line }];
+    return [{ trajectory, before, after, flipped: passes(before) !== passes(after), line }];
   });
   if (episodes.length === 0)
-    throw new MeasurementError(folder, "no episode with both rewards", { expected: "at least one: errors are no scores" });
-  const withheld = verdictWithheld([{ attempts: before.length, errors: before.length - episodes.length }], [folder]);
+    throw new MeasurementError(folder, "no episode with both rewards", {
+      expected: `at least one: ${rewards === "marks" ? "mark some in the dashboard" : "errors are no scores"}`,
+    });
+  const rescored = new Set(episodes.map(({ trajectory }) => trajectory.id));
+  const withheld = verdictWithheld([{ attempts: given.length, errors: given.length - episodes.length }], [folder]);
   const units = unitsOf(episodes);
   const verdicts = units.map((own) => own.map((each) => [passes(each.before), passes(each.after)] as const));
   const agreement = agreementOf(verdicts, 0);
@@ -92,11 +88,42 @@ export async function rescore(
     episodes: episodes
       .toSorted((a, b) => Number(b.flipped) - Number(a.flipped) || size(b) - size(a))
       .map(({ trajectory: { id, task }, ...rest }) => ({ id, task, ...rest })),
-    unscored: before.flatMap(({ id }, i) => (has[i] === true ? [] : [id])),
+    unscored: given.flatMap(({ trajectory: { id } }) => (rescored.has(id) ? [] : [id])),
     ...(withheld === undefined ? { change: changeOf(units), agreement } : { withheld }),
     nowPass: episodes.filter(({ flipped, after }) => flipped && passes(after)).length,
     noLongerPass: episodes.filter(({ flipped, before }) => flipped && passes(before)).length,
   };
+}
+
+/** An episode, and its other reward; undefined if that could not be given in time. */
+interface Given {
+  readonly trajectory: Trajectory;
+  readonly after: number | undefined;
+}
+
+async function byRewards(
+  folder: string,
+  rewards: NonNullable<UserConfig["rewards"]>,
+  recorded: RecordedGroups,
+  { timeoutMs = 120_000, onWarning: warn = () => {}, signal, environment }: RescoreOptions,
+): Promise<Given[]> {
+  const code = rewardsFromCode({ rewards });
+  const { rewards: configs = [], limits } = resolveConfig({ rewards });
+  const parts = createRewards(configs, { code, limits, timeoutMs, folder: join(folder, "rescored"), env: process.env });
+  const { groups } = recorded;
+  const tasks = await recordedTasks(folder, recorded, { timeoutMs, signal, environment });
+  const given = await applyRewards(parts, groups.map(environmentsOwn), tasks, { signal, warn, onScored: () => {} });
+  const scored = new Set(given.scored.map(({ id }) => id));
+  const after = given.groups.flatMap(({ trajectories }) => trajectories.map(({ reward }) => reward));
+  return groups
+    .flatMap(({ trajectories }) => trajectories)
+    .map((trajectory, i) => ({ trajectory, after: scored.has(trajectory.group) ? after[i] : undefined }));
+}
+
+function byMarks(folder: string, { groups }: RecordedGroups): Given[] {
+  const marks = marksOf(readRemarks(folder));
+  const marked = groups.flatMap(({ trajectories }) => trajectories).filter(({ id }) => marks.has(id));
+  return marked.map((trajectory) => ({ trajectory, after: marks.get(trajectory.id) }));
 }
 
 type Both = { readonly trajectory: Trajectory; readonly before: number; readonly after: number };

@@ -68,10 +68,8 @@ export const agentCommands: AddCommands = (program, { screen, errorScreen, exit,
       "Scores the episodes of a run or an evaluation by another reward, and compares it with the recorded one, task by task.",
     )
     .argument("<folder>", "the run's or evaluation's folder")
-    .requiredOption(
-      "--reward <file>",
-      "a module whose default export is a reward, a list of them, or ({ task, answer }) => number",
-    )
+    .option("--reward <file>", "a module whose default export is a reward, a list of them, or ({ task, answer }) => number")
+    .option("--marks", "what people marked in the dashboard, instead of --reward: how far the recorded reward agrees with them")
     .option("--step <n>", "training episodes of one step (default: of all)")
     .option("--split <name>", "the attempts of the newest evaluation on this split instead")
     .option("--pass <reward>", "a reward of so much passes", "1")
@@ -82,7 +80,7 @@ export const agentCommands: AddCommands = (program, { screen, errorScreen, exit,
     .option("--json", "print everything as JSON")
     .addHelpText(
       "after",
-      examples("rescore runs/office-seeupo-1 --reward brief.ts", "rescore runs/office-seeupo-1 --reward brief.ts --split test"),
+      examples("rescore runs/office-seeupo-1 --reward brief.ts --split test", "rescore runs/office-seeupo-1 --marks"),
     )
     .action(async (folder, flags) => {
       const { rescoreCommand } = await import("./rescore.ts");

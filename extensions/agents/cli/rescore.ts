@@ -12,7 +12,9 @@ import { type Rescored, rescore } from "../../inspect/another-reward.ts";
 import { type AgentTraining, trainedAgent } from "../train-agent.ts";
 
 interface RescoreFlags {
-  readonly reward: string;
+  readonly reward?: string;
+  /** The marks that people gave, instead of a reward. */
+  readonly marks?: boolean;
   readonly step?: string;
   readonly split?: string;
   readonly pass: string;
@@ -26,16 +28,22 @@ interface RescoreFlags {
 /** Gives a record's episodes another reward, and shows what it changes. @returns the exit code: 1 where too many have no score */
 export async function rescoreCommand(folder: string, flags: RescoreFlags, screen: Screen, notes: Screen): Promise<number> {
   const [pass, show] = [numberOf("--pass", flags.pass), numberOf("--show", flags.show)];
-  const rescored = await rescore(folder, await rewardsIn(flags.reward), {
+  const rescored = await rescore(folder, await rewardsOf(flags), {
     ...(flags.step !== undefined && { step: numberOf("--step", flags.step) }),
     ...(flags.split !== undefined && { split: flags.split }),
-    environment: await worldOf(folder, flags),
+    environment: flags.marks === true ? false : await worldOf(folder, flags),
     pass,
     onWarning: (message) => notes.line(message),
   });
   if (flags.json) screen.line(JSON.stringify(rescored, null, 2));
   else for (const line of rescoredLines(folder, rescored, show)) screen.line(line);
   return rescored.withheld === undefined ? 0 : 1;
+}
+
+async function rewardsOf({ reward, marks = false }: RescoreFlags) {
+  if (reward !== undefined && !marks) return rewardsIn(reward);
+  if (reward === undefined && marks) return "marks";
+  throw new ConfigError("--reward and --marks", marks ? "both" : "neither", { expected: "one of them" });
 }
 
 /** The environment whose tasks the reward sees. The agent of a run is not started. */
