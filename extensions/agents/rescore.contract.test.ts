@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import "../../entries/index.ts";
 import type { EvaluationRecord } from "../../src/runs/records.ts";
-import { addRemark } from "../../src/runs/remarks.ts";
 import { trajectoryOf } from "../../src/runs/store.fixture.ts";
 import { createRun, writeEvaluation } from "../../src/runs/write.ts";
 import { invoke } from "../../test/command-line.ts";
+import { addRemark } from "../inspect/remarks.ts";
 
 /** The run of an agent: one evaluation of two tasks. */
 function agentRun() {

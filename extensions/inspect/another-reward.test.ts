@@ -3,10 +3,10 @@ import { expect, test } from "vitest";
 import { ConfigError, RunError } from "../../src/core/errors.ts";
 import type { Environment, Task } from "../../src/environments/environment.ts";
 import { defineReward, RewardError } from "../../src/rewards/reward.ts";
-import { addRemark } from "../../src/runs/remarks.ts";
 import { addStep, newRun, trajectoryOf } from "../../src/runs/store.fixture.ts";
 import { expectClose } from "../../test/algorithms/golden.ts";
 import { rescore } from "./another-reward.ts";
+import { addRemark } from "./remarks.ts";
 
 const says = (content: string) =>
   [

@@ -7,12 +7,12 @@ import { applyRewards } from "../../src/rewards/compose.ts";
 import { createRewards } from "../../src/rewards/create.ts";
 import { lastAnswer } from "../../src/rewards/parts.ts";
 import type { RewardOptions } from "../../src/rewards/reward.ts";
-import { marksOf, readRemarks } from "../../src/runs/remarks.ts";
 import { comparePaired, type PairedComparison } from "../../src/statistics/paired.ts";
 import { resolveConfig, rewardsFromCode } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { type Agreement, agreementOf } from "./agreement.ts";
 import { environmentsOwn, type RecordedGroups, type RecordedPart, recordedGroups, recordedTasks } from "./recorded-groups.ts";
+import { marksOf, readRemarks } from "./remarks.ts";
 
 export interface RescoreOptions extends RewardOptions, RecordedPart {
   /** A reward of so much passes. Default 1. */
