@@ -2,8 +2,12 @@ import { main as run } from "../entries/program.ts";
 import type { TextStream } from "../src/terminal/screen.ts";
 import { benchmarkCommands } from "./benchmarks/cli/commands.ts";
 import { studyCommands } from "./study/cli/commands.ts";
+import { tinkerServerCommands } from "./tinker-server/cli/commands.ts";
 
 /** The command line with what is of this repository alone. @returns the exit code */
 export function main(args: readonly string[], output: TextStream, errors: TextStream): Promise<number> {
-  return run(args, output, errors, { commands: [benchmarkCommands, studyCommands], prepare: () => import("./install.ts") });
+  return run(args, output, errors, {
+    commands: [benchmarkCommands, studyCommands, tinkerServerCommands],
+    prepare: () => import("./install.ts"),
+  });
 }

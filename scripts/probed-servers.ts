@@ -19,7 +19,7 @@ export interface ProbedServer {
 /** The order is that of the table in docs/tinker.md. */
 export const probedServers: readonly ProbedServer[] = [
   {
-    name: "retrograde-rl serve --tinker",
+    name: "ours, serve-tinker",
     findings: { form: linearForms[0].name, adam: true, clips: true, topLogprobs: true },
     measured: "test/tinker-engine.contract.test.ts, in every run of CI",
   },

@@ -9,7 +9,7 @@ import "../extensions/evals/scorers.ts";
 import "../extensions/harbor/harbor.ts";
 import "../extensions/remote/remote.ts";
 import "../extensions/remote/server/serve-environment.ts";
-import "../extensions/tinker/server/server.ts";
+import "../research/tinker-server/server.ts";
 import { doorSheets } from "../src/core/door.ts";
 import "../extensions/inference/server.ts";
 import "../src/sdk/evaluate.ts";
@@ -108,7 +108,6 @@ const open: Readonly<Record<string, string>> = {
   "extensions/evals/promptfoo.ts": "promptfoo's own results, and messages that are sent as they are",
   "extensions/tinker/client/":
     "answers of Tinker servers, which rightly add fields, as the SDK allows: none is an observation, a loss or a request",
-  "extensions/tinker/server/checkpoints.ts": "files of our own",
   "extensions/tinker/engine/": "files of our own",
   "extensions/remote/openenv/wire.ts": "a schema's own words, which the model is shown whole; errors, whose details are text",
   "extensions/remote/nemo-gym/gymnasium.ts": "infos, which are the environment's own",

@@ -261,11 +261,6 @@ export const parts: readonly Part[] = [
     ],
   },
   {
-    path: "extensions/tinker/server",
-    holds: "the Tinker interface over engines",
-    knows: ["src/core", "src/engines/engine.ts", "extensions/http", "extensions/tinker/client"],
-  },
-  {
     path: "extensions/serve",
     holds: "the command that serves engines and environments",
     knows: [
@@ -279,7 +274,6 @@ export const parts: readonly Part[] = [
       "extensions/inference",
       "extensions/local",
       "extensions/remote/server",
-      "extensions/tinker/server",
     ],
   },
   {

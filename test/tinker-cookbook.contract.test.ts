@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
-import { serveModel } from "../extensions/serve/served-model.ts";
-import { type RunningServer, startTinkerServer } from "../extensions/tinker/server/server.ts";
+import { serveModel } from "../research/tinker-server/local-model.ts";
+import { type RunningServer, startTinkerServer } from "../research/tinker-server/server.ts";
 import { linesOf } from "./environment-sdks/lines.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
@@ -32,7 +32,7 @@ const recipes = [
 
 const skipped = python === "" ? " — skipped: no Python with tinker-cookbook (RETROGRADE_COOKBOOK_PYTHON)" : "";
 
-describe.skipIf(python === "")(`tinker-cookbook 0.6.1 through serve --tinker${skipped}`, () => {
+describe.skipIf(python === "")(`tinker-cookbook 0.6.1 through serve-tinker${skipped}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "tinker-cookbook-"));
   let server: RunningServer;
 

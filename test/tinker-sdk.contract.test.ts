@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, expect, test } from "vitest";
-import { serveModel } from "../extensions/serve/served-model.ts";
-import { startTinkerServer } from "../extensions/tinker/server/server.ts";
+import { serveModel } from "../research/tinker-server/local-model.ts";
+import { startTinkerServer } from "../research/tinker-server/server.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** A Python with the official SDK: the one that RETROGRADE_TINKER_PYTHON names (.ci/tinker-sdk makes one), or python3. */

@@ -6,11 +6,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createLocalEngine } from "../extensions/local/engine.ts";
-import { serveModel } from "../extensions/serve/served-model.ts";
 import { type Datum, TinkerClient, TinkerError, type TinkerModel } from "../extensions/tinker/client/index.ts";
 import { encodeForwardBackward } from "../extensions/tinker/client/wire/forward-backward.ts";
-import type { ServedModel } from "../extensions/tinker/server/served-model.ts";
-import { type RunningServer, type ServerOptions, startTinkerServer } from "../extensions/tinker/server/server.ts";
+import { serveModel } from "../research/tinker-server/local-model.ts";
+import type { ServedModel } from "../research/tinker-server/served-model.ts";
+import { type RunningServer, type ServerOptions, startTinkerServer } from "../research/tinker-server/server.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** Our server, asked by our client and by bare HTTP. The official SDK asks it in tinker-sdk.contract.test.ts. */

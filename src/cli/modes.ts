@@ -72,7 +72,6 @@ export const modes: Record<string, readonly Mode[]> = {
         "sessionTimeout",
       ],
     },
-    { with: ["tinker"], ignores: ["seed", "config", "set"] },
   ],
   "env check": [{ with: ["sampling"], ignores: ["model"] }],
 };

@@ -5,8 +5,8 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
   trusting(runningPython(debuggable(program.command("serve"))))
     .summary("serve the engine of this machine, or an environment, to other programs")
     .description(
-      "Serves other programs. --tinker: the Tinker interface, for its Python SDK. --inference: chat completions, and token ids with\n" +
-        "log-probs for verifiers. --env NAME --as openenv or ors: an environment.",
+      "Serves other programs. --inference: chat completions, and token ids with log-probs for verifiers. --env NAME --as openenv or\n" +
+        "ors: an environment.",
     )
     .option("--inference", "serve POST /v1/chat/completions, POST /inference/v1/generate and GET /v1/models")
     .option("--env <name>", "the environment that is served")
@@ -14,40 +14,22 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
     .option("--seed <n>", "decides what is random in its episodes (default: 0)")
     .option("--config <file>", "its settings (default: retrograde.config.ts, if it is there)")
     .option("--set <path=value>", "any setting of the environment and its rollouts, by its path; may be repeated", repeated)
-    .option("--tinker", "serve the Tinker interface")
     .option(
       "--model <name=folder>",
       "a base model: a folder or a name on the Hub, with the name that clients use; may be repeated",
       repeated,
     )
-    .option("--import <name=folder>", "weights that clients load as tinker://import/weights/NAME; may be repeated", repeated)
     .option("--port <n>", "0 takes any free one (default: 8765, an environment's 8766)")
     .option("--host <address>", "others than this machine reach it only with a key (default: 127.0.0.1)")
     .option("--key <key>", "a key that clients must send; may be repeated. RETROGRADE_SERVER_KEY is one too", repeated)
-    .option("--store <folder>", "where checkpoints are written (default: tinker-store)")
     .option("--threads <n>", "threads of a computation (default: all cores)")
-    .option("--max-models <n>", "models in memory at once (default: 8)")
-    .option("--max-samplers <n>", "samplers in memory at once; others are read from the store when they are used (default: 8)")
-    .option("--memory <GiB>", "memory of all models together (default: 0.8 of what is free)")
-    .option("--max-queue <n>", "requests that may wait; beyond them clients are asked to come back (default: 1024)")
-    .option("--max-results <MiB>", "results that wait to be fetched; beyond it the oldest go (default: 512)")
     .option("--max-body <MiB>", "size of one request (default: 64, an environment's 16)")
     .option("--max-connections <n>", "open connections; three quarters of them for one address (default: 1024)")
     .option("--request-timeout <s>", "time in which a request must have arrived whole (default: 300)")
-    .option("--max-sessions <n>", "sessions at a time (default: 1024, an environment's 256)")
-    .option(
-      "--session-timeout <s>",
-      "a client that is silent for so long loses its models (default: 300), or its session of an environment (default: 900)",
-    )
+    .option("--max-sessions <n>", "sessions of an environment at a time (default: 256)")
+    .option("--session-timeout <s>", "a client that is silent for so long loses its session of an environment (default: 900)")
     .option("--verbose", "print a line for each request")
-    .addHelpText(
-      "after",
-      examples(
-        "serve --tinker",
-        "serve --tinker --port 8765 --model small=./models/small --model Qwen/Qwen3-0.6B",
-        "serve --env office --as openenv",
-      ),
-    )
+    .addHelpText("after", examples("serve --inference --model small=./models/small", "serve --env office --as openenv"))
     .action(async (flags) => {
       const { serveCommand } = await import("./serve.ts");
       exit(await serveCommand(flags, screen));

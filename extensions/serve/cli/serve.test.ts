@@ -3,14 +3,15 @@ import { createScreen } from "../../../src/terminal/screen.ts";
 import { startInference } from "./serve.ts";
 
 const order = vi.hoisted((): string[] => []);
-vi.mock(import("../served-model.ts"), () => ({
-  serveModel: async (name: string, folder: string) => {
-    const engine = {
+const names = ["a", "b"];
+vi.mock(import("../../local/engine.ts"), () => ({
+  createLocalEngine: async () => {
+    const name = names.shift();
+    return {
       info: { maxLength: 64, vocabularySize: 8, capabilities: [] },
       sample: async () => void order.push(`${name} samples`),
       dispose: async () => {},
-    };
-    return { name, folder, open: async () => ({ engine }) } as never;
+    } as never;
   },
 }));
 vi.mock(import("../../inference/server.ts"), async (original) => ({

@@ -68,7 +68,7 @@ export interface WeightsInfo {
 }
 
 /**
- * A session with a server of the Tinker interface: the hosted service, SkyRL, TuFT, or `retrograde-rl serve --tinker`.
+ * A session with a server of the Tinker interface: the hosted service, SkyRL or TuFT.
  * @example
  * const client = await TinkerClient.connect({ baseUrl: "http://127.0.0.1:8765" });
  * const model = await client.createModel({ baseModel: client.models[0].name, rank: 8 });

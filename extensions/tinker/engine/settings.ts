@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { acts } from "../../../src/core/acts.ts";
 
-/** A Tinker server: the hosted service, SkyRL, TuFT, or `retrograde-rl serve --tinker`. Its key is in TINKER_API_KEY. */
+/** A Tinker server: the hosted service, SkyRL or TuFT. Its key is in TINKER_API_KEY. */
 export const tinkerSettings = z.strictObject({
   url: acts.address(z.url({ protocol: /^https?$/ }), () => "TINKER_API_KEY").describe("address of the server, without `/api/v1`"),
   model: z.string().min(1).describe("name of the base model on the server"),

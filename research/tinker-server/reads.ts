@@ -1,8 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { hasLength, present } from "../../../src/core/present.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { Reply } from "../../http/server.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import type { Reply } from "../../extensions/http/server.ts";
+import { hasLength, present } from "../../src/core/present.ts";
 import {
   type Checkpoint,
   type CheckpointKind,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { door } from "../../../src/core/door.ts";
+import { door } from "../../src/core/door.ts";
 
 /** JSON bodies of requests. The type says what the route says, and what users write about a model is for them. */
 const said = { ignores: ["type"] };

@@ -1,4 +1,4 @@
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
 
 /** Small tensors with gradients, for the losses of clients: numbers of one datum, row by row. */
 export interface Tensor {

@@ -1,4 +1,4 @@
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
 
 /**
  * The built-in losses of Tinker's interface, in terms of log-probs lp, those of the sampler q, r = exp(lp − q), advantages A and weights w

@@ -1,5 +1,5 @@
-import type { TokenId } from "../../../src/core/trajectory.ts";
-import type { Engine } from "../../../src/engines/engine.ts";
+import type { TokenId } from "../../src/core/trajectory.ts";
+import type { Engine } from "../../src/engines/engine.ts";
 
 /** LoRA on a served model: which matrices, and how it begins. */
 export interface AdapterSettings {

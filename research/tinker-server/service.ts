@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
 import { type CheckpointPath, CheckpointStore, formatCheckpointPath, type ModelId, parseCheckpointPath } from "./checkpoints.ts";
 import { Completions } from "./completions.ts";
 import type { CustomLoss } from "./custom-loss.ts";

@@ -1,6 +1,5 @@
-import { hasLength } from "../../../src/core/present.ts";
-import { guard, requireKeys } from "../../http/access.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { guard, requireKeys } from "../../extensions/http/access.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
 import {
   type HttpLimits,
   type HttpRequest,
@@ -8,7 +7,8 @@ import {
   type Reply,
   type RunningHttp,
   startHttp,
-} from "../../http/server.ts";
+} from "../../extensions/http/server.ts";
+import { hasLength } from "../../src/core/present.ts";
 import { read, remove } from "./reads.ts";
 import { postRoutes } from "./routes.ts";
 import { Service, type ServiceOptions } from "./service.ts";

@@ -1,9 +1,9 @@
-import type { Weights } from "../../../src/core/policy.ts";
-import { present } from "../../../src/core/present.ts";
-import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
-import type { Engine } from "../../../src/engines/engine.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { Datum, ForwardBackwardCall, ForwardBackwardResult } from "../client/data.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import type { Datum, ForwardBackwardCall, ForwardBackwardResult } from "../../extensions/tinker/client/data.ts";
+import type { Weights } from "../../src/core/policy.ts";
+import { present } from "../../src/core/present.ts";
+import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
+import type { Engine } from "../../src/engines/engine.ts";
 import { type CustomLoss, evaluateCustomLoss } from "./custom-loss.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
 import type { ServedModel } from "./served-model.ts";

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
-import type { Logprobs } from "../../../src/core/policy.ts";
-import type { ActionInContext } from "../../../src/core/trajectory.ts";
-import type { ForwardOptions, SampledAction, SampleRequest } from "../../../src/engines/engine.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import type { Logprobs } from "../../src/core/policy.ts";
+import type { ActionInContext } from "../../src/core/trajectory.ts";
+import type { ForwardOptions, SampledAction, SampleRequest } from "../../src/engines/engine.ts";
 import type { CheckpointStore } from "./checkpoints.ts";
 import { formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
 import type { ServedModel } from "./served-model.ts";

@@ -1,10 +1,10 @@
 import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
-import { present } from "../../../src/core/present.ts";
-import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
-import type { SampleRequest } from "../../../src/engines/engine.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { SampledSequence, SampleResult, TargetLogprobs, TopLogprobs } from "../client/data.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import type { SampledSequence, SampleResult, TargetLogprobs, TopLogprobs } from "../../extensions/tinker/client/data.ts";
+import { present } from "../../src/core/present.ts";
+import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
+import type { SampleRequest } from "../../src/engines/engine.ts";
 import type { SampleBody } from "./requests.ts";
 import type { OpenSampler } from "./samplers.ts";
 import type { ServedModel } from "./served-model.ts";

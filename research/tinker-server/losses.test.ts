@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
 import { evaluateLoss, lossNames, requireLoss } from "./losses.ts";
 
 /** Numbers that are neither tiny nor at a clip bound: multiples of 1/64 from −2 to 2. */

@@ -1,4 +1,4 @@
-import { withinTime } from "../../../src/core/deadline.ts";
+import { withinTime } from "../../src/core/deadline.ts";
 import type { Outcome } from "./futures.ts";
 
 type Completion =

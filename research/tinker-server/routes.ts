@@ -1,14 +1,14 @@
 import { randomUUID } from "node:crypto";
-import { ShapeError } from "../../../src/core/errors.ts";
-import { parseBody } from "../../http/body.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { Reply } from "../../http/server.ts";
+import { parseBody } from "../../extensions/http/body.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import type { Reply } from "../../extensions/http/server.ts";
 import {
   decodeForwardBackward,
   encodeForwardBackwardResult,
   type ForwardBackwardRequest,
-} from "../client/wire/forward-backward.ts";
-import { encodeSamples } from "../client/wire/samples.ts";
+} from "../../extensions/tinker/client/wire/forward-backward.ts";
+import { encodeSamples } from "../../extensions/tinker/client/wire/samples.ts";
+import { ShapeError } from "../../src/core/errors.ts";
 import {
   bytesIn,
   type CheckpointPath,

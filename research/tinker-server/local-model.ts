@@ -1,17 +1,17 @@
 import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { createLocalEngine, LocalEngine } from "../../extensions/local/engine.ts";
+import { adaptedConfig } from "../../extensions/local/held.ts";
+import { estimateMemory, totalBytes } from "../../extensions/local/memory.ts";
+import { readAdapter, readAdapterSettings } from "../../extensions/local/model/adapter-folder.ts";
+import { initialAdapter, lastPart, linearModules } from "../../extensions/local/model/lora.ts";
+import { loadModel, type Model, readModelConfig } from "../../extensions/local/model/model-folder.ts";
+import type { LocalEngineOptions } from "../../extensions/local/options.ts";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
 import { ModelError } from "../../src/core/errors.ts";
 import { host } from "../../src/core/host.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
-import { createLocalEngine, LocalEngine } from "../local/engine.ts";
-import { adaptedConfig } from "../local/held.ts";
-import { estimateMemory, totalBytes } from "../local/memory.ts";
-import { readAdapter, readAdapterSettings } from "../local/model/adapter-folder.ts";
-import { initialAdapter, lastPart, linearModules } from "../local/model/lora.ts";
-import { loadModel, type Model, readModelConfig } from "../local/model/model-folder.ts";
-import type { LocalEngineOptions } from "../local/options.ts";
-import type { AdapterSettings, OpenedModel, ServedModel, Trained } from "../tinker/server/served-model.ts";
+import type { AdapterSettings, OpenedModel, ServedModel, Trained } from "./served-model.ts";
 
 /** Sequences of a server's clients are as long as they like: memory is estimated for this length, or the model's own if that is less. */
 const assumedLength = 2048;

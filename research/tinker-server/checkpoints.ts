@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
-import { hasLength } from "../../../src/core/present.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import { hasLength } from "../../src/core/present.ts";
 import type { ServedModel } from "./served-model.ts";
 
 /** Weights to continue training with, with the optimiser; weights to sample; weights to take away. */

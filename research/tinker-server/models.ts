@@ -1,5 +1,5 @@
-import { Semaphore } from "../../../src/core/semaphore.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import { Semaphore } from "../../src/core/semaphore.ts";
 import { type Checkpoint, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import type { Samplers } from "./samplers.ts";
 import type { ServedModel, Trained } from "./served-model.ts";

@@ -1,8 +1,8 @@
-import { EngineError, reasonOf } from "../../../src/core/errors.ts";
-import type { StepReport } from "../../../src/core/policy.ts";
-import type { StepOptions } from "../../../src/engines/engine.ts";
-import { HttpError } from "../../http/http-error.ts";
-import type { ForwardBackwardResult } from "../client/data.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import type { ForwardBackwardResult } from "../../extensions/tinker/client/data.ts";
+import { EngineError, reasonOf } from "../../src/core/errors.ts";
+import type { StepReport } from "../../src/core/policy.ts";
+import type { StepOptions } from "../../src/engines/engine.ts";
 import { type Checkpoint, type CheckpointPath, type CheckpointStore, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
 import { type Pass, runPass } from "./passes.ts";
 import type { Samplers } from "./samplers.ts";

@@ -1,4 +1,4 @@
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
 
 /** The fate of a number: accepted with the id of its result, or refused before it was accepted. */
 type Numbered =

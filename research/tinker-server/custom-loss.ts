@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { door } from "../../../src/core/door.ts";
-import { present } from "../../../src/core/present.ts";
-import { HttpError } from "../../http/http-error.ts";
+import { HttpError } from "../../extensions/http/http-error.ts";
+import { door } from "../../src/core/door.ts";
+import { present } from "../../src/core/present.ts";
 import type { LossOfDatum } from "./losses.ts";
 import { backward, constant, type Dims, derived, elementwise, index, reduce, type Tensor, tensor } from "./tensors.ts";
 

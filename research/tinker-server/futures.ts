@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
-import { reasonOf } from "../../../src/core/errors.ts";
-import { isUserError } from "../../http/http-error.ts";
+import { isUserError } from "../../extensions/http/http-error.ts";
+import { DeadlineError, withinTime } from "../../src/core/deadline.ts";
+import { reasonOf } from "../../src/core/errors.ts";
 
 /** The outcome of a request. */
 export type Outcome =
