@@ -166,11 +166,11 @@ for (const provider of gpus)
 
       test("is the processor's to float32 rounding, and a gradient that is not finite changes nothing", async () => {
         const arrays = filled(0);
-        const [here, parameters] = [copyOf(arrays), ParameterStore.of(arrays, shapes, { provider })];
+        const [here, parameters] = [await copyOf(arrays), ParameterStore.of(arrays, shapes, { provider })];
         const [reference, onDevice] = [new AdamW(here), new DeviceAdamW(parameters)];
         for (const [step, learningRate] of [1e-2, 0, 1e-3].entries()) {
           const gradients = filled(step + 1, [0.01, 1, 30][step]);
-          const norm = reference.step(gradients, { ...optimiser, learningRate });
+          const norm = await reference.step(gradients, { ...optimiser, learningRate });
           const gradient = ParameterStore.of(gradients, shapes, { provider });
           expect((await onDevice.step(gradient, { ...optimiser, learningRate })) / norm).toBeCloseTo(1, 5);
           await gradient.dispose();

@@ -204,7 +204,9 @@ export class LocalEngine implements Engine {
 
   async freeze(): Promise<FrozenPolicy> {
     const parts = this.#frozenParts();
-    return this.#order.run(async () => new LocalFrozenPolicy(parts, copyOf(await this.#held.learned.host()), this.weightVersion));
+    return this.#order.run(async () => {
+      return new LocalFrozenPolicy(parts, await copyOf(await this.#held.learned.host()), this.weightVersion);
+    });
   }
 
   async loadFrozen(folder: string): Promise<FrozenPolicy> {
@@ -213,9 +215,10 @@ export class LocalEngine implements Engine {
   }
 
   async critic(): Promise<LocalCritic> {
-    return this.#order.run(
-      async () => (this.#critic ??= LocalCritic.from(await this.#held.learned.host(), this.#held.config, this.#learnerOptions)),
-    );
+    return this.#order.run(async () => {
+      const { learned, config } = this.#held;
+      return (this.#critic ??= await LocalCritic.from(await learned.host(), config, this.#learnerOptions));
+    });
   }
 
   async snapshotReference(): Promise<void> {

@@ -1,10 +1,17 @@
+import { Turns } from "../machine/turns.ts";
 import type { Tensor } from "./safetensors.ts";
 
 /** Arrays by Hugging Face parameter name. */
 export type Arrays = ReadonlyMap<string, Float32Array>;
 
-export function copyOf(arrays: Arrays): Map<string, Float32Array> {
-  return new Map([...arrays].map(([name, data]) => [name, data.slice()]));
+export async function copyOf(arrays: Arrays): Promise<Map<string, Float32Array>> {
+  const [copies, turns] = [new Map<string, Float32Array>(), new Turns()];
+  for (const [name, data] of arrays) {
+    const copy = new Float32Array(data.length);
+    copies.set(name, copy);
+    await turns.over(data.length, (from, to) => copy.set(data.subarray(from, to), from));
+  }
+  return copies;
 }
 
 export function dataOf(tensors: ReadonlyMap<string, Tensor>): Map<string, Float32Array> {

@@ -5,6 +5,7 @@ import { z } from "zod";
 import { ModelError, reasonOf } from "../../../src/core/errors.ts";
 import { readBounded, requireFile } from "../../../src/files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
+import { numbersInTurn, Turns } from "../machine/turns.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float-formats.ts";
 
 /**
@@ -131,7 +132,8 @@ function* fileChunks(
   metadata: Readonly<Record<string, string>>,
 ): Generator<Uint8Array> {
   yield encodeHeader(tensors, dtype, metadata);
-  for (const { data } of tensors.values()) yield encode(data, dtype);
+  for (const { data } of tensors.values())
+    for (let from = 0; from < data.length; from += numbersInTurn) yield encode(data.subarray(from, from + numbersInTurn), dtype);
 }
 
 async function readHeader(handle: FileHandle, file: string): Promise<Entry[]> {
@@ -196,7 +198,10 @@ async function readData(handle: FileHandle, { dtype, shape, start }: Entry, file
   }
   const bits = new Uint16Array(elements(shape));
   await readInto(handle, new Uint8Array(bits.buffer), start, file);
-  return dtype === "bfloat16" ? fromBfloat16(bits) : fromFloat16(bits);
+  const data = new Float32Array(bits.length);
+  const converted = dtype === "bfloat16" ? fromBfloat16 : fromFloat16;
+  await new Turns().over(bits.length, (from, to) => data.set(converted(bits.subarray(from, to)), from));
+  return data;
 }
 
 /** Fills the buffer from a position; one read call may return less, and takes at most 2 GiB. */

@@ -112,14 +112,33 @@ export function topCandidates(probabilities: Float32Array, count: number): TopCa
   return { tokens: top, logprobs: top.map((token) => Math.log(probabilities[token])) };
 }
 
+/** Ids are below it. */
+const mostTokens = 2 ** 20;
+
 /** Returns the tokens that top-k and top-p leave, most likely first; ties by id. Never empty. */
 function support(probabilities: Float32Array, { topK, topP }: Choice): TokenId[] {
-  const order = Array.from(probabilities.keys()).sort((a, b) => probabilities[b] - probabilities[a] || a - b);
-  const kept = topK === 0 ? order : order.slice(0, topK);
-  const mass = kept.reduce((sum, token) => sum + probabilities[token], 0);
-  let cumulative = 0;
-  const end = kept.findIndex((token) => (cumulative += probabilities[token]) >= topP * mass);
-  return end < 0 ? kept : kept.slice(0, end + 1);
+  // Numbers that sort as they should: the bits of a probability, which grow with it, then the id. A comparison in JavaScript would take 30 times as long.
+  const bits = new Uint32Array(probabilities.buffer, probabilities.byteOffset, probabilities.length);
+  const keys = new Float64Array(bits.length);
+  for (let token = 0; token < bits.length; token++) keys[token] = (2 ** 32 - bits[token]) * mostTokens + token;
+  keys.sort();
+  const tokenAt = (rank: number) => keys[rank] - Math.floor(keys[rank] / mostTokens) * mostTokens;
+  const most = topK === 0 ? keys.length : Math.min(topK, keys.length);
+  let mass = 0;
+  for (let rank = 0; rank < most; rank++) mass += probabilities[tokenAt(rank)];
+  const kept: TokenId[] = [];
+  for (let cumulative = 0; kept.length < most && !(cumulative >= topP * mass && kept.length > 0); ) {
+    const token = tokenAt(kept.length);
+    cumulative += probabilities[token];
+    kept.push(token);
+  }
+  return kept;
+}
+
+/** Numbers that drawing one of a vocabulary's tokens passes over, for `Turns`. */
+export function numbersDrawn({ topK, topP, temperature }: Choice, vocabSize: number): number {
+  const sorts = temperature !== 0 && (topK > 0 || topP < 1);
+  return sorts ? 8 * vocabSize : vocabSize;
 }
 
 function likeliest(probabilities: Float32Array): TokenId {

@@ -4,10 +4,11 @@ import type { TokenId } from "../../../src/core/trajectory.ts";
 import type { SampledAction, SampleRequest, SamplerStats } from "../../../src/engines/engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { GrowableFloats } from "../machine/growable.ts";
+import { Turns } from "../machine/turns.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { Placed } from "../training/parameter-store.ts";
-import { needsLogits } from "./choose.ts";
+import { needsLogits, numbersDrawn } from "./choose.ts";
 import { DeviceSampling, staysOnDevice } from "./device-sampling.ts";
 import { cacheBytesOfToken, type Entries } from "./entries.ts";
 import { Lookup } from "./lookup.ts";
@@ -79,6 +80,7 @@ export class LocalSampler {
   /** Memory of a run's inputs, kept from run to run while actions are being sampled. */
   readonly #scratch = { mask: new GrowableFloats(), cache: new GrowableFloats() };
   readonly #lookup: Lookup | undefined;
+  readonly #turns = new Turns();
   #running: Promise<void> | undefined;
   #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
 
@@ -312,7 +314,7 @@ export class LocalSampler {
     };
     const outputs = await this.#rows.reading(() => this.#step(graph, present, chunk, cachedTokens, cache));
     this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
-    this.#advance(present, chunk, outputs, share);
+    await this.#advance(present, chunk, outputs, share);
   }
 
   /** One token for every row that has one pending token; rows with more keep their place and wait. Each class of lengths is a run. */
@@ -330,7 +332,7 @@ export class LocalSampler {
       }
     });
     // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
-    for (const { rows, outputs } of steps) this.#advance(rows, 1, outputs);
+    for (const { rows, outputs } of steps) await this.#advance(rows, 1, outputs);
   }
 
   /** One run over a row's next token and a draft of what follows it: draws as long as what is drawn is what was drafted. */
@@ -348,7 +350,7 @@ export class LocalSampler {
     for (let i = 0; i < fed.length && this.#rows.has(row) && row.pending[0] === fed[i]; i++) {
       row.pending = [fed[i]];
       markCached(row, row.tokens.length + 1);
-      this.#draw(row, i, outputs);
+      await this.#draw(row, i, outputs);
     }
   }
 
@@ -366,7 +368,7 @@ export class LocalSampler {
   }
 
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
-  #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs, share: (row: Row) => void = () => {}): void {
+  async #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs, share: (row: Row) => void = () => {}): Promise<void> {
     // Not a prompt that a decoding step passed by, nor what was cancelled meanwhile.
     const fed = rows.flatMap((row, r) => {
       const waits = chunk === 1 && row.pending.length > 1;
@@ -374,19 +376,24 @@ export class LocalSampler {
     });
     if (outputs.made) this.#rows.append(fed, outputs.made);
     for (const { of: row, count } of fed) markCached(row, row.tokens.length + count); // a row that ends moves another's slot
-    for (const { of: row, row: r } of fed) {
-      if (!this.#rows.has(row)) continue; // cancelled by what another has drawn
+    for (const { of, row: r } of fed) {
+      const row = [of, ...of.twins].find((one) => this.#rows.has(one)); // a twin has the slot of one that was cancelled meanwhile
+      if (row === undefined) continue;
       share(row);
-      if (row.pending.length === 0) this.#draw(row, r, outputs);
+      if (row.pending.length === 0) await this.#draw(row, r, outputs);
     }
   }
 
   /** Draws a token for a row and each of its twins from line `r` of a step's outputs. */
-  #draw(row: Row, r: number, outputs: StepOutputs): void {
+  async #draw(row: Row, r: number, outputs: StepOutputs): Promise<void> {
+    const { vocabSize } = this.#config;
     const named = this.#device === undefined ? this.#parameters : undefined;
     const drawn: { readonly one: Row; readonly finish: SampledAction["finish"] | undefined }[] = [];
-    for (const one of [row, ...row.twins])
-      if (!isCancelled(one)) drawn.push({ one, finish: drawToken(one, r, outputs, this.#config.vocabSize, named) });
+    for (const one of [row, ...row.twins]) {
+      if (isCancelled(one)) continue;
+      drawn.push({ one, finish: drawToken(one, r, outputs, vocabSize, named) });
+      await this.#turns.passed(outputs.drawn?.chosen[r] === undefined ? numbersDrawn(one.choice, vocabSize) : 1);
+    }
     this.#stats.sampledTokens += drawn.length;
     const left = drawn.filter(({ one }) => !isCancelled(one));
     const holder = left.length === 0 ? undefined : this.#holderOf(left[0].one); // another, if `onToken` has cancelled the row

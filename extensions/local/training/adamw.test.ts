@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { EngineError, ModelError } from "../../../src/core/errors.ts";
+import { numbersInTurn } from "../machine/turns.ts";
 import { readSafetensors, writeSafetensors } from "../model/safetensors.ts";
 import { AdamW, gradientNorm } from "./adamw.ts";
 
@@ -27,11 +28,11 @@ const trace = traceSchema.parse(JSON.parse(await readFile(new URL("adamw.json", 
 const float32 = (values: Record<string, number[]>) =>
   new Map(Object.entries(values).map(([name, v]) => [name, Float32Array.from(v)]));
 
-test("AdamW follows PyTorch for 100 steps, with clipping and a falling learning rate", () => {
+test("AdamW follows PyTorch for 100 steps, with clipping and a falling learning rate", async () => {
   const parameters = float32(trace.initial);
   const optimiser = new AdamW(parameters);
   for (const { learningRate, gradients, norm } of trace.steps) {
-    expect(optimiser.step(float32(gradients), { ...trace.settings, learningRate })).toBeCloseTo(norm, 6);
+    expect(await optimiser.step(float32(gradients), { ...trace.settings, learningRate })).toBeCloseTo(norm, 6);
     for (const [name, values] of Object.entries(trace.checkpoints[optimiser.steps] ?? {})) {
       // PyTorch rounds to float32 within a step too: a random walk of units in the last place (4.8e-7 for numbers from 4 to 8).
       const tolerance = 6e-7 * Math.sqrt(optimiser.steps);
@@ -47,26 +48,26 @@ test("the gradient norm is PyTorch's", async () => {
     .object({ adamw: z.array(z.object({ steps: z.array(z.object({ gradL2: z.number() })) })) })
     .parse(JSON.parse(await readFile(new URL("models/qwen3/expected.json", golden), "utf8")));
   const gradients = await readSafetensors(new URL("models/qwen3/gradients.safetensors", golden).pathname);
-  const norm = gradientNorm(new Map([...gradients].map(([name, { data }]) => [name, data])));
+  const norm = await gradientNorm(new Map([...gradients].map(([name, { data }]) => [name, data])));
   expect(norm / expected.adamw[0].steps[0].gradL2).toBeCloseTo(1, 6);
 });
 
 test("saved and loaded, it continues with the same numbers", async () => {
   const folder = await mkdtemp(join(tmpdir(), "adamw-"));
   const file = join(folder, "optimiser.safetensors");
-  const run = (optimiser: AdamW, from: number, to: number) => {
+  const run = async (optimiser: AdamW, from: number, to: number) => {
     for (const { learningRate, gradients } of trace.steps.slice(from, to))
-      optimiser.step(float32(gradients), { ...trace.settings, learningRate });
+      await optimiser.step(float32(gradients), { ...trace.settings, learningRate });
   };
   const parameters = float32(trace.initial);
   const first = new AdamW(parameters);
-  run(first, 0, 30);
+  await run(first, 0, 30);
   await writeSafetensors(file, first.tensors(), { dtype: "float32" });
   const copies = new Map([...parameters].map(([name, values]) => [name, values.slice()]));
   const second = new AdamW(copies);
   second.restore(await readSafetensors(file), file);
-  run(first, 30, 60);
-  run(second, 30, 60);
+  await run(first, 30, 60);
+  await run(second, 30, 60);
   expect(copies).toEqual(parameters);
   expect(second.steps).toBe(60);
 
@@ -76,12 +77,32 @@ test("saved and loaded, it continues with the same numbers", async () => {
   await rm(folder, { recursive: true });
 });
 
-test("a gradient that is not finite is refused by name and changes nothing", () => {
+test("a gradient that is not finite is refused by name and changes nothing", async () => {
   const parameters = float32(trace.initial);
   const optimiser = new AdamW(parameters);
   const gradients = float32(trace.steps[0].gradients).set("bias", Float32Array.of(0, Number.NaN, 0));
-  expect(() => optimiser.step(gradients, { ...trace.settings, learningRate: 1 })).toThrow(/gradient of bias is "not finite"/);
-  expect(() => optimiser.step(gradients, { ...trace.settings, learningRate: 1 })).toThrow(EngineError);
+  const step = () => optimiser.step(gradients, { ...trace.settings, learningRate: 1 });
+  await expect(step()).rejects.toThrow(/gradient of bias is "not finite"/);
+  await expect(step()).rejects.toThrow(EngineError);
   expect(parameters).toEqual(float32(trace.initial));
   expect(optimiser.steps).toBe(0);
+});
+
+test("the event loop turns within a step over a large parameter, whose numbers are those of small ones", async () => {
+  const size = 3 * numbersInTurn;
+  const values = (phase: number) => new Float32Array(size).map((_, i) => ((i * 7919 + phase) % 1000) / 1000 - 0.4);
+  const cut = (array: Float32Array) =>
+    new Map([0, 1, 2].map((i) => [`part ${i}`, array.slice(i * numbersInTurn, (i + 1) * numbersInTurn)] as const));
+  const [whole, gradient] = [new Map([["whole", values(0)]]), values(1)];
+  const parts = cut(values(0));
+  const settings = { ...trace.settings, learningRate: 0.1, clipNorm: Number.POSITIVE_INFINITY };
+  let turns = 0;
+  let ended = false;
+  const step = new AdamW(whole).step(new Map([["whole", gradient]]), settings);
+  void step.then(() => (ended = true));
+  for (; !ended; turns++) await new Promise((resolve) => setImmediate(resolve));
+  expect(turns).toBeGreaterThanOrEqual(2 * 3); // the norm and the update: three pieces each
+  await new AdamW(parts).step(cut(gradient), settings);
+  for (const [name, part] of cut(whole.get("whole") ?? new Float32Array()))
+    expect(Buffer.compare(new Uint8Array(part.buffer), new Uint8Array(parts.get(name)?.buffer ?? part.buffer.slice(1)))).toBe(0);
 });

@@ -1,5 +1,6 @@
 import { DivergenceError, EngineError, ModelError } from "../../../src/core/errors.ts";
 import type { StepOptions } from "../../../src/engines/engine.ts";
+import { Turns } from "../machine/turns.ts";
 import type { Tensor } from "../model/safetensors.ts";
 
 type Arrays = ReadonlyMap<string, Float32Array>;
@@ -37,17 +38,16 @@ export class AdamW {
    * @returns ‖g‖ before clipping
    * @throws EngineError if ‖g‖ is not finite; nothing has changed then
    */
-  step(gradients: Arrays, options: StepOptions): number {
-    const norm = gradientNorm(gradients);
+  async step(gradients: Arrays, options: StepOptions): Promise<number> {
+    const turns = new Turns();
+    const norm = await gradientNorm(gradients, turns);
     if (!Number.isFinite(norm))
       throw nonFiniteGradient([...gradients].find(([, gradient]) => !gradient.every(Number.isFinite))?.[0]);
     this.#steps++;
-    const scales = scalesOf(options, this.#steps, norm);
+    const scales = { ...options, ...scalesOf(options, this.#steps, norm) };
     for (const [name, parameter] of this.#parameters) {
-      climb(parameter, arrayOf(gradients, name), arrayOf(this.#firstMoments, name), arrayOf(this.#secondMoments, name), {
-        ...options,
-        ...scales,
-      });
+      const [gradient, first, second] = [gradients, this.#firstMoments, this.#secondMoments].map((all) => arrayOf(all, name));
+      await turns.over(parameter.length, (from, to) => climb(parameter, gradient, first, second, from, to, scales));
     }
     return norm;
   }
@@ -110,24 +110,31 @@ export function scalesOf(
 }
 
 /** Euclidean norm over all entries of all arrays, accumulated in float64. */
-export function gradientNorm(gradients: Arrays): number {
+export async function gradientNorm(gradients: Arrays, turns = new Turns()): Promise<number> {
   let sum = 0;
-  for (const gradient of gradients.values()) sum += sumOfSquares(gradient);
+  for (const gradient of gradients.values()) sum += await sumOfSquares(gradient, turns);
   return Math.sqrt(sum);
 }
 
 /** In four sums, so that no addition waits for the one before it: twice as fast. */
-function sumOfSquares(values: Float32Array): number {
-  let [a, b, c, d] = [0, 0, 0, 0];
+async function sumOfSquares(values: Float32Array, turns: Turns): Promise<number> {
+  const sums = new Float64Array(4);
   const whole = values.length - (values.length % 4);
-  for (let i = 0; i < whole; i += 4) {
+  await turns.over(whole, (from, to) => addSquares(values, from, to, sums), 4);
+  let [a, b, c, d] = sums;
+  for (let i = whole; i < values.length; i++) a += values[i] * values[i];
+  return a + b + (c + d);
+}
+
+function addSquares(values: Float32Array, from: number, to: number, sums: Float64Array): void {
+  let [a, b, c, d] = sums;
+  for (let i = from; i < to; i += 4) {
     a += values[i] * values[i];
     b += values[i + 1] * values[i + 1];
     c += values[i + 2] * values[i + 2];
     d += values[i + 3] * values[i + 3];
   }
-  for (let i = whole; i < values.length; i++) a += values[i] * values[i];
-  return a + b + (c + d);
+  sums.set([a, b, c, d]);
 }
 
 function climb(
@@ -135,9 +142,11 @@ function climb(
   gradient: Float32Array,
   first: Float32Array,
   second: Float32Array,
+  from: number,
+  to: number,
   { beta1, beta2, epsilon, clipScale, decay, stepSize, secondScale }: StepOptions & ReturnType<typeof scalesOf>,
 ): void {
-  for (let i = 0; i < parameter.length; i++) {
+  for (let i = from; i < to; i++) {
     const g = gradient[i] * clipScale;
     const m = beta1 * first[i] + (1 - beta1) * g;
     const v = beta2 * second[i] + (1 - beta2) * g * g;

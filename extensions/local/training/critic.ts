@@ -5,7 +5,8 @@ import { EngineError } from "../../../src/core/errors.ts";
 import type { StepReport, Values, Weights } from "../../../src/core/policy.ts";
 import type { ActionInContext } from "../../../src/core/trajectory.ts";
 import type { EngineCritic, StepOptions } from "../../../src/engines/engine.ts";
-import type { Arrays } from "../model/arrays.ts";
+import { count } from "../machine/native/tensor.ts";
+import { type Arrays, copyOf } from "../model/arrays.ts";
 import { valueHead } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "../model/safetensors.ts";
@@ -31,14 +32,11 @@ export class LocalCritic implements EngineCritic {
   }
 
   /** @param policy the policy's parameters that learn; copied */
-  static from(policy: Arrays, config: ModelConfig, options: LearnerOptions): LocalCritic {
+  static async from(policy: Arrays, config: ModelConfig, options: LearnerOptions): Promise<LocalCritic> {
     const parameters = new Map(
-      [...learningShapes(config, options)].map(([name, shape]) => [
-        name,
-        policy.get(name)?.slice() ?? new Float32Array(shape.reduce((product, size) => product * size, 1)),
-      ]),
+      [...learningShapes(config, options)].map(([name, shape]) => [name, policy.get(name) ?? new Float32Array(count(shape))]),
     );
-    return new LocalCritic(config, parameters, options);
+    return new LocalCritic(config, await copyOf(parameters), options);
   }
 
   /** @returns undefined where the state has no critic @throws EngineError if it is of another model */

@@ -3,6 +3,7 @@ import { Graph } from "../graph/graph.ts";
 import { type Feed, Session } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { DeviceTensor } from "../machine/native/tensor.ts";
+import { Turns } from "../machine/turns.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { parametersOf } from "../model/transformer.ts";
 import type { DeviceTensors, ParameterStore } from "./parameter-store.ts";
@@ -49,11 +50,12 @@ class HostSums implements GradientSums {
   }
 
   async add(names: readonly string[]): Promise<void> {
+    const turns = new Turns();
     for (const name of names) {
       const [sum, written] = [this.#sum(name), this.#written.get(name)];
       if (written === undefined) throw new RangeError(`no gradient of ${name} was written`);
       this.#empty.delete(name);
-      if (sum !== written) for (let i = 0; i < sum.length; i++) sum[i] += written[i];
+      if (sum !== written) await addInTurns(sum, written, turns);
     }
   }
 
@@ -66,6 +68,13 @@ class HostSums implements GradientSums {
   #sum(name: string): Float32Array {
     return parametersOf(this.#sums)(name);
   }
+}
+
+/** Adds the numbers of an array to those of another. */
+export function addInTurns(sum: Float32Array, addend: Float32Array, turns: Turns): Promise<void> {
+  return turns.over(sum.length, (from, to) => {
+    for (let i = from; i < to; i++) sum[i] += addend[i];
+  });
 }
 
 /** Gradients that stay on a GPU. */

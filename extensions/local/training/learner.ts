@@ -5,14 +5,15 @@ import type { CallOrder } from "../../../src/engines/call-order.ts";
 import type { EngineStats, StepOptions } from "../../../src/engines/engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import { requireSampleTokens } from "../machine/token-ids.ts";
-import { type Arrays, copyOf } from "../model/arrays.ts";
+import { Turns } from "../machine/turns.ts";
+import { type Arrays, copyOf, dataOf } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
 import { parametersOf } from "../model/transformer.ts";
 import { AdamW } from "./adamw.ts";
 import { DeviceAdamW, type Optimiser } from "./device-adamw.ts";
-import { DeviceSums, type Gradients } from "./gradient-sums.ts";
+import { addInTurns, DeviceSums, type Gradients } from "./gradient-sums.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import { onHost, type ParameterStore, type Placed } from "./parameter-store.ts";
 import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
@@ -163,11 +164,12 @@ export class Learner {
   async remember(): Promise<() => Promise<void>> {
     const { optimiser } = this;
     if (optimiser instanceof DeviceAdamW) return optimiser.remember();
-    const parameters = copyOf(this.parameters.arrays);
-    const moments = structuredClone(optimiser.tensors());
+    const parameters = await copyOf(this.parameters.arrays);
+    const moments = optimiser.tensors();
+    const copies = await copyOf(dataOf(moments));
     return async () => {
       await this.parameters.write(parameters);
-      optimiser.restore(moments, "a copy");
+      optimiser.restore(new Map([...copies].map(([name, data]) => [name, { shape: [data.length], data }])), "a copy");
     };
   }
 
@@ -249,7 +251,7 @@ export class Learner {
       others[w].forEach((i, n) => {
         numbers[i] = made.numbers[n];
       });
-      if (made.gradient !== undefined) this.#addGradient(made.gradient);
+      if (made.gradient !== undefined) await this.#addGradient(made.gradient);
     }
     return numbers;
   }
@@ -262,11 +264,12 @@ export class Learner {
     return numbers;
   }
 
-  #addGradient(gradient: Arrays): void {
+  async #addGradient(gradient: Arrays): Promise<void> {
+    const turns = new Turns();
     for (const [name, sum] of this.requireGradient().arrays) {
       const addend = parametersOf(gradient)(name);
-      if (this.#cleared) sum.set(addend);
-      else for (let i = 0; i < sum.length; i++) sum[i] += addend[i];
+      if (this.#cleared) await turns.over(sum.length, (from, to) => sum.set(addend.subarray(from, to), from));
+      else await addInTurns(sum, addend, turns);
     }
     this.#cleared = false;
   }

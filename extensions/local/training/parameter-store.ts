@@ -1,6 +1,7 @@
 import { DeviceMemory } from "../graph/device-memory.ts";
 import { isGpu, type Provider, type SessionOptions } from "../machine/device.ts";
 import { count, DeviceTensor } from "../machine/native/tensor.ts";
+import { Turns } from "../machine/turns.ts";
 import { type Arrays, copyOf } from "../model/arrays.ts";
 import { rowsOf } from "./rows.ts";
 
@@ -103,7 +104,11 @@ export class ParameterStore {
   /** Overwrites all numbers. @param arrays one of each name and size */
   async write(arrays: Arrays): Promise<void> {
     if (this.#device === undefined) {
-      for (const [name, data] of this.arrays) data.set(sized(arrays, name, data.length));
+      const turns = new Turns();
+      for (const [name, data] of this.arrays) {
+        const source = sized(arrays, name, data.length);
+        await turns.over(data.length, (from, to) => data.set(source.subarray(from, to), from));
+      }
       return;
     }
     const memory = await this.memory();
@@ -113,7 +118,7 @@ export class ParameterStore {
 
   /** A store of its own with the same numbers: on a GPU they are copied there. */
   async copy(): Promise<ParameterStore> {
-    if (this.#device === undefined) return new ParameterStore(this.shapes, this.provider, { host: copyOf(this.arrays) });
+    if (this.#device === undefined) return new ParameterStore(this.shapes, this.provider, { host: await copyOf(this.arrays) });
     const memory = await this.memory();
     const device = new Map<string, DeviceTensor>();
     for (const [name, tensor] of await this.#device) {

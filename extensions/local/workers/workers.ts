@@ -1,6 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { EngineError } from "../../../src/core/errors.ts";
 import { startThread } from "../../processes/thread.ts";
+import { Turns } from "../machine/turns.ts";
 import type { Arrays } from "../model/arrays.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { Pass } from "../training/passes.ts";
@@ -18,9 +19,9 @@ export interface WorkersOptions {
 }
 
 /**
- * Threads that make passes beside the engine's own. ONNX Runtime's binding for Node computes on the thread that asks, and takes no shared memory:
- * so each worker has sessions and parameters of its own, and shared memory carries the parameters there. The threads begin with the first passes
- * that are worth it.
+ * Threads that make passes beside the engine's own: several sessions of one thread each make more passes than one of several threads. Each worker has
+ * sessions, parameters and a gradient of its own, and shared memory carries the parameters there. The threads begin with the first passes that are
+ * worth it.
  */
 export class Workers implements PassWorkers {
   readonly count: number;
@@ -36,9 +37,9 @@ export class Workers implements PassWorkers {
   }
 
   async make(shares: readonly (readonly Pass[])[], learned: Arrays): Promise<readonly MadePasses[]> {
-    if (this.#threads.length === 0) this.#threads = this.#begin();
+    if (this.#threads.length === 0) this.#threads = await this.#begin();
     const carrier = (this.#carrier ??= new SharedArrayBuffer(bytesOf(this.#learned)));
-    for (const [name, array] of arraysIn(carrier, this.#learned)) array.set(learned.get(name) ?? []);
+    await fill(arraysIn(carrier, this.#learned), learned);
     const pending = shares.map((passes, w) => this.#threads[w].make(passes, carrier));
     await Promise.allSettled(pending); // the carrier is read until all have answered
     return Promise.all(pending);
@@ -53,13 +54,21 @@ export class Workers implements PassWorkers {
     this.#threads = [];
   }
 
-  #begin(): Thread[] {
+  async #begin(): Promise<Thread[]> {
     const { config, frozen, recompute, passBytes } = this.#options;
     const layout = layoutOf(frozen);
     const memory = new SharedArrayBuffer(bytesOf(layout));
-    for (const [name, array] of arraysIn(memory, layout)) array.set(frozen.get(name) ?? []);
+    await fill(arraysIn(memory, layout), frozen);
     const settings = { config, learned: this.#learned, frozen: { layout, memory }, recompute, passBytes };
     return Array.from({ length: this.count }, () => new Thread(settings));
+  }
+}
+
+async function fill(arrays: Arrays, from: Arrays): Promise<void> {
+  const turns = new Turns();
+  for (const [name, array] of arrays) {
+    const source = from.get(name);
+    if (source !== undefined) await turns.over(array.length, (start, end) => array.set(source.subarray(start, end), start));
   }
 }
 

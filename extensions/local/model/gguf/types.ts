@@ -1,3 +1,4 @@
+import { Turns } from "../../machine/turns.ts";
 import { fromFloat16 } from "../float-formats.ts";
 
 /**
@@ -141,8 +142,15 @@ export function ggufType(id: number): GgufType | string {
 }
 
 /** Numbers of whole blocks as float32. @param bytes as many as `count` numbers take */
-export function dequantiseBlocks({ values, bytes: size, read }: GgufType, bytes: Uint8Array, count: number): Float32Array {
+export async function dequantiseBlocks(
+  { values, bytes: size, read }: GgufType,
+  bytes: Uint8Array,
+  count: number,
+): Promise<Float32Array> {
   const out = new Float32Array(count);
-  for (let at = 0, to = 0; to < count; at += size, to += values) read(bytes, at, out, to);
+  const piece = (from: number, end: number) => {
+    for (let at = (from / values) * size, to = from; to < end; at += size, to += values) read(bytes, at, out, to);
+  };
+  await new Turns().over(count, piece, values);
   return out;
 }

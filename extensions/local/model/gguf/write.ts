@@ -1,5 +1,6 @@
 import { ModelError } from "../../../../src/core/errors.ts";
 import { writeAtomically } from "../../machine/atomic-file.ts";
+import { numbersInTurn } from "../../machine/turns.ts";
 import { toFloat16 } from "../float-formats.ts";
 import { type ModelConfig, parseModelConfig } from "../model-config.ts";
 import type { Model } from "../model-folder.ts";
@@ -180,9 +181,8 @@ function* chunks(metadata: readonly Entry[], tensors: readonly Typed[]): Generat
   yield header;
   yield padding(header.length);
   for (const { data, type } of tensors) {
-    const bytes = encode(data, type);
-    yield bytes;
-    yield padding(bytes.length);
+    for (let from = 0; from < data.length; from += numbersInTurn) yield encode(data.subarray(from, from + numbersInTurn), type);
+    yield padding(sizeOf(data.length, type));
   }
 }
 
