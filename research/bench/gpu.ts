@@ -3,6 +3,10 @@
  * size.
  *
  *     npx jiti research/bench/gpu.ts --device cuda --shape smollm2 --precision float32
+ *     CUDA_LAUNCH_BLOCKING=1 npx jiti research/bench/gpu.ts --device cuda --what profile
+ *
+ * A profile says what the kernels of each session take, a run on average, by ONNX operator and by the operator and modules of the engine's graph. On a
+ * GPU it has the first two runs of a decoding step, as replays have no kernels of their own; without the variable its times are those of launches.
  *
  * PyTorch's side is peers/gpu.py. Numbers of both are medians of a few rounds of one process each; compare those of one sitting.
  */
@@ -13,6 +17,7 @@ import { nativeRuntime } from "../../extensions/local/machine/native.ts";
 import type { LocalEngineOptions } from "../../extensions/local/options.ts";
 import type { ActionInContext } from "../../src/core/trajectory.ts";
 import { denseBatch, quickModel, randomTokens } from "./model.ts";
+import { profiled, profileText } from "./profile.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
 
 const { values } = parseArgs({
@@ -21,6 +26,7 @@ const { values } = parseArgs({
     shape: { type: "string", default: "smollm2" },
     precision: { type: "string", default: "float32" },
     what: { type: "string", default: "check,train,sample" },
+    batch: { type: "string", default: "16x512" },
     rows: { type: "string", default: "1,32,128" },
     rank: { type: "string" },
     cached: { type: "string", default: "512" },
@@ -73,10 +79,10 @@ const model = () => quickModel(shapeOf(values.shape as ShapeName));
 const lora =
   values.rank === undefined ? undefined : { rank: Number(values.rank), alpha: 32, targets: "all-linear" as const, seed: 1 };
 
-/** 16 rows of 512 tokens, forward, backward and AdamW. */
-async function train(): Promise<void> {
+/** Forward, backward and AdamW. */
+async function train(rounds = 6): Promise<void> {
   const engine = new LocalEngine(model(), { model: "random", ...options, lora });
-  const [rows, length, rounds] = [16, 512, 6];
+  const [rows = 16, length = 512] = values.batch.split("x").map(Number);
   const samples = denseBatch(engine.info.vocabularySize, rows, length);
   const weights = samples.map(({ action }) => action.map(() => 1 / (rows * (length - 1))));
   const { crossed } = (await nativeRuntime()).device;
@@ -131,9 +137,15 @@ async function sample(): Promise<void> {
   await engine.dispose();
 }
 
+async function profile(): Promise<void> {
+  for (const [name, work] of Object.entries({ training: () => train(2), sampling: sample }))
+    for (const session of await profiled(work)) say(`PROFILE of ${name}: ${profileText(session)}`);
+}
+
 if (what.includes("check")) {
   await check();
   await check({ rank: 8, alpha: 16, targets: "all-linear", seed: 1 });
 }
 if (what.includes("train")) await train();
 if (what.includes("sample")) await sample();
+if (what.includes("profile")) await profile();

@@ -76,18 +76,18 @@ export const columnAttention: Operator<{ scale: number }> = {
     const [heads, kvHeads, size] = [Number(q.shape[1]), Number(k.shape[1]), Number(k.shape[2])];
     if (heads % kvHeads !== 0 || q.shape[2] !== 1) throw misfit("columnAttention", [q, k]);
     const emit = emitter(to);
-    const scaled = emit("Mul", [q.name, to.floats(Float32Array.of(scale), [1])]);
+    const isFused = to.has("FusedMatMul");
+    const scaled = isFused ? q.name : emit("Mul", [q.name, to.floats(Float32Array.of(scale), [1])]);
     const queries = emit("Reshape", [scaled, to.integers([0, kvHeads, heads / kvHeads, size])]);
-    const scores = emit("Add", [emit("MatMul", [queries, k.name]), mask.name]);
-    const probabilities = emit("Softmax", [scores], { axis: { int: -1 } });
+    const [found, mixed] = [to.temporary(), to.temporary()];
+    product(to, [queries, 4], [k.name, 4], found, { alpha: isFused ? scale : 1 }, true);
+    const probabilities = emit("Softmax", [emit("Add", [found, mask.name])], { axis: { int: -1 } });
     // Where a transposed factor would be a copy of the cache, the small one is transposed, and the product.
-    const swapped = !to.has("FusedMatMul");
-    const mixed = to.temporary();
-    if (swapped) {
+    if (!isFused) {
       const perm = { perm: { ints: [0, 1, 3, 2] } };
       const columns = emit("MatMul", [v.name, emit("Transpose", [probabilities], perm)]);
       emit("Transpose", [columns], perm, mixed);
-    } else product(to, [probabilities, 4], [v.name, 4], mixed, { transB: true });
+    } else product(to, [probabilities, 4], [v.name, 4], mixed, { transB: true }, true);
     emit("Reshape", [mixed, to.integers([0, heads, 1, size])], undefined, out.name);
   },
 };

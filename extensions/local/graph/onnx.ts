@@ -22,21 +22,22 @@ export function serialise(
   const lowered = lower(graph, provider);
   const plain = fewNodes ? fused(graph, lowered) : lowered.nodes;
   const nodes = precision === "bfloat16" ? roundProducts(plain) : plain;
-  return writeModel(graph, { nodes, constants: lowered.constants }, graph.outputs, provider);
+  return writeModel(graph, { nodes, constants: lowered.constants }, graph.outputs);
 }
 
-/**
- * Large matrices in 8 and 4 bits are beside the model: as part of it they would be held twice more while it is read. So are all on CUDA, where the
- * weights of a large model are constants, and a model has no more than 2 GiB.
- */
-function isBeside({ tensor, data }: Constant, provider: Provider): boolean {
-  return (tensor.type === "int8" || tensor.type === "uint8" || provider === "cuda") && data.byteLength >= 2 ** 16;
+/** The graph as one file, with all of its constants. */
+export function serialiseWhole(graph: Graph): Uint8Array {
+  return writeModel(graph, lower(graph, "cpu"), graph.outputs, new Set());
+}
+
+/** Large constants are beside the model: as part of it they would be copied here, and held twice more while it is read. */
+function isBeside({ data }: Constant): boolean {
+  return data.byteLength >= 2 ** 16;
 }
 
 /** The constants that are beside a model, as a session takes them. */
-export function besideModel({ constants }: Graph, provider: Provider): { readonly path: string; readonly data: Uint8Array }[] {
-  const beside = constants.filter((constant) => isBeside(constant, provider));
-  return beside.map(({ tensor: { name }, data }) => ({ path: name, data: bytesOf(data) }));
+export function besideModel({ constants }: Graph): { readonly path: string; readonly data: Uint8Array }[] {
+  return constants.filter(isBeside).map(({ tensor: { name }, data }) => ({ path: name, data: bytesOf(data) }));
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Constant["data"]): Uint8Array {
@@ -47,14 +48,13 @@ export function writeModel(
   graph: Graph,
   { nodes, constants }: Lowered,
   outputs: readonly (Tensor | UntypedOutput)[],
-  provider: Provider,
+  beside: ReadonlySet<string> = new Set(besideModel(graph).map(({ path }) => path)),
 ): Uint8Array {
-  const beside = new Set(besideModel(graph, provider).map(({ path }) => path));
   const model = protobuf.Writer.create();
   model.uint32(8).int64(9); // ir_version
   model.uint32(18).string("retrograde"); // producer_name
   model.uint32(58).fork(); // graph
-  for (const node of nodes) writeNode(model.uint32(10).fork(), node);
+  for (const [i, node] of nodes.entries()) writeNode(model.uint32(10).fork(), node, i);
   model.uint32(18).string("retrograde");
   for (const constant of constants) writeConstant(model.uint32(42).fork(), constant, beside.has(constant.tensor.name));
   for (const input of graph.inputs) writeValueInfo(model.uint32(90).fork(), input);
@@ -96,9 +96,10 @@ export function lower(graph: Graph, provider: Provider): Lowered {
   };
   graph.inputs.forEach(remember);
   let count = 0;
+  let of = "";
 
   const lowering: Lowering = {
-    emit: (node) => nodes.push(node),
+    emit: (node) => nodes.push({ ...node, of }),
     temporary: () => `t${count++}`,
     integers: (values) => {
       const name = `int64[${values.join(",")}]`;
@@ -129,6 +130,7 @@ export function lower(graph: Graph, provider: Provider): Lowered {
     },
   };
   for (const { op, inputs, outputs, attributes } of inUse(graph)) {
+    of = [op, ...inputs.flatMap(({ name }) => moduleOf(name))].join(" ");
     (ops[op].lower as (to: Lowering, i: readonly Tensor[], o: readonly Tensor[], a: object) => void)(
       lowering,
       inputs,
@@ -138,6 +140,11 @@ export function lower(graph: Graph, provider: Provider): Lowered {
     outputs.forEach(remember);
   }
   return { nodes: [...prelude, ...nodes], constants: [...constants.values()] };
+}
+
+/** "q_proj" of "model.layers.3.self_attn.q_proj.weight". */
+function moduleOf(name: string): string[] {
+  return /^model\.(?:.*\.)?(\w+)\.weight$|^(lm_head)\.weight$/.exec(name)?.slice(1).filter(Boolean) ?? [];
 }
 
 /** The nodes of a lowered graph, fewer that compute the same up to rounding. */
@@ -166,9 +173,11 @@ function inUse({ nodes, outputs }: Graph): Node[] {
     .reverse();
 }
 
-function writeNode(to: protobuf.Writer, { type, inputs, outputs, attributes = {}, domain }: OnnxNode): void {
+/** @param index of the node: names of two must differ */
+function writeNode(to: protobuf.Writer, { type, inputs, outputs, attributes = {}, domain, of }: OnnxNode, index: number): void {
   for (const name of inputs) to.uint32(10).string(name);
   for (const name of outputs) to.uint32(18).string(name);
+  if (of) to.uint32(26).string(`${of} #${index}`);
   to.uint32(34).string(type);
   for (const [name, value] of Object.entries(attributes)) writeAttribute(to.uint32(42).fork(), name, value);
   to.uint32(58).string(domain ?? "");

@@ -9,6 +9,10 @@ export interface OnnxNode {
   readonly outputs: readonly string[];
   readonly attributes?: Readonly<Record<string, OnnxAttribute>>;
   readonly domain?: "com.microsoft";
+  /** The operator of the graph that it is of, for profiles. */
+  readonly of?: string;
+  /** A product that is computed in float32 whatever the precision: to round its factors would be to copy a cache. */
+  readonly exact?: boolean;
 }
 export type OnnxAttribute = { int: number } | { ints: readonly number[] } | { float: number } | { string: string };
 

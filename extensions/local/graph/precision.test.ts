@@ -29,3 +29,17 @@ test.each(["cpu", "webgpu"] as const)("fewer bits are refused by name on %s", (p
   expect(refused).toThrow('precision is "bfloat16"; expected "float32", as device is not "cuda"');
   expect(() => requireConsistent({ model: "any", provider: "cuda", precision: "bfloat16" })).not.toThrow();
 });
+
+test("a decoding step in bfloat16 rounds no keys and values: that would copy a cache in every step", () => {
+  const [heads, size] = [2, 4];
+  const g = new Graph();
+  const cache = (name: string) => g.input(name, ["R", heads, size, "S"]);
+  const [q, mask] = [g.input("q", ["R", 2 * heads, 1, size]), g.input("mask", ["R", 1, 1, "S"])];
+  const attended = g.apply("columnAttention", [q, cache("keys"), cache("values"), mask], { scale: 0.3 })[0];
+  g.output("y", g.matmul(g.reshape(attended, ["R", 2 * heads * size]), g.input("w", [3, 2 * heads * size]), { transB: true }));
+  const rounded = roundProducts(lower(g, "cuda").nodes);
+  const casts = rounded.filter(({ type }) => type === "Cast").map(({ inputs }) => inputs[0]);
+  expect(casts).toContain("w");
+  expect(casts).not.toEqual(expect.arrayContaining(["keys"]));
+  expect(casts).not.toEqual(expect.arrayContaining(["values"]));
+});

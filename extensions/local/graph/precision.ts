@@ -18,7 +18,7 @@ export function roundProducts(nodes: readonly OnnxNode[]): OnnxNode[] {
     return output;
   };
   for (const node of nodes) {
-    if (!products.has(node.type)) {
+    if (!products.has(node.type) || node.exact) {
       made.push(node);
       continue;
     }

@@ -88,6 +88,7 @@ const roundedActivations = 4;
 /**
  * α · a·b over the last two axes, either transposed first. Operands are names with their numbers of axes, which agree or of which b has 2.
  * One kernel where there is FusedMatMul. Elsewhere Gemm for matrices, and a transposed copy and a scale around a plain product for more axes.
+ * @param exact as `OnnxNode.exact`
  */
 export function product(
   to: Lowering,
@@ -95,11 +96,12 @@ export function product(
   [b, rankB]: readonly [string, number],
   out: string,
   { transA = false, transB = false, alpha = 1 }: Partial<ProductAttributes>,
+  exact = false,
 ): void {
   const plain = !transA && !transB && alpha === 1;
   const attributes = { transA: { int: +transA }, transB: { int: +transB }, alpha: { float: alpha } };
-  if (plain) to.emit({ type: "MatMul", inputs: [a, b], outputs: [out] });
-  else if (to.has("FusedMatMul")) to.emit({ type: "FusedMatMul", domain: ms, inputs: [a, b], outputs: [out], attributes });
+  if (plain) to.emit({ type: "MatMul", inputs: [a, b], outputs: [out], exact });
+  else if (to.has("FusedMatMul")) to.emit({ type: "FusedMatMul", domain: ms, inputs: [a, b], outputs: [out], attributes, exact });
   else if (rankA === 2 && rankB === 2) to.emit({ type: "Gemm", inputs: [a, b], outputs: [out], attributes });
   else {
     const inputs = [transA ? transposed(to, a, rankA) : a, transB ? transposed(to, b, rankB) : b];

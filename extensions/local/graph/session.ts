@@ -48,7 +48,7 @@ export class Session {
         threads,
         enableCpuMemArena: keepMemory,
         enableMemPattern: planMemory,
-        externalData: besideModel(graph, provider),
+        externalData: besideModel(graph),
         ...{ captured: options.captured, precision },
       });
       return new Session(session, provider, runtime);
@@ -157,8 +157,8 @@ async function firstFallback(runtime: Runtime, graph: Graph, provider: Provider)
     const read = new Set(beginning.flatMap(({ inputs }) => inputs));
     const outputs = beginning.flatMap((node) => node.outputs.filter((name) => !read.has(name)).map((name) => ({ name })));
     try {
-      const model = writeModel(graph, { nodes: beginning, constants }, outputs, provider);
-      await (await create(runtime, model, provider, { threads: 1, externalData: besideModel(graph, provider) })).release();
+      const model = writeModel(graph, { nodes: beginning, constants }, outputs);
+      await (await create(runtime, model, provider, { threads: 1, externalData: besideModel(graph) })).release();
       return false;
     } catch (cause) {
       if (isFallback(cause)) return true;

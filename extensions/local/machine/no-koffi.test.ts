@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { host } from "../../../src/core/host.ts";
 import { Graph } from "../graph/graph.ts";
 import { Session } from "../graph/session.ts";
 
@@ -6,12 +7,16 @@ vi.mock("koffi", () => {
   throw new Error("koffi has no file for this system");
 });
 
-test("where koffi cannot be loaded the processor computes as before, and a GPU is an error that says why", async () => {
+test("where koffi cannot be loaded the processor computes as before and a warning says so once; a GPU is an error that says why", async () => {
+  const warned = vi.spyOn(host, "warn").mockImplementation(() => {});
   const graph = new Graph();
   graph.output("y", graph.neg(graph.input("x", [2])));
-  const session = await Session.open(graph, { threads: 1 });
-  expect(await session.run({ x: { data: Float32Array.of(1, 2), shape: [2] } }, ["y"])).toEqual({ y: Float32Array.of(-1, -2) });
-  await session.close();
+  const sessions = await Promise.all([1, 2].map(() => Session.open(graph, { threads: 1 })));
+  for (const session of sessions) {
+    expect(await session.run({ x: { data: Float32Array.of(1, 2), shape: [2] } }, ["y"])).toEqual({ y: Float32Array.of(-1, -2) });
+    await session.close();
+  }
+  expect(warned.mock.calls).toEqual([[expect.stringMatching(/^Nothing else runs while the model computes.*koffi/s)]]);
   await expect(Session.open(graph, { threads: 1, provider: "webgpu" })).rejects.toThrow(
     /^ONNX Runtime's C API is ".*; expected the packages koffi and onnxruntime-node .*device: "cpu" needs neither\.$/s,
   );

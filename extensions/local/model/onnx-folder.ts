@@ -2,7 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../../../src/core/errors.ts";
 import { Graph } from "../graph/graph.ts";
-import { serialise } from "../graph/onnx.ts";
+import { serialiseWhole } from "../graph/onnx.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import type { ModelConfig } from "./model-config.ts";
@@ -26,7 +26,7 @@ export async function writeOnnxFolder(folder: string, model: Model): Promise<voi
   const bytes = [...model.parameters.values()].reduce((sum, { data }) => sum + data.byteLength, 0);
   if (bytes > largestBytes) throw refused("weights", `${bytes} bytes`);
   await mkdir(join(folder, "onnx"), { recursive: true });
-  await writeAtomically(join(folder, "onnx", "model.onnx"), [serialise(cachedGraph(model))]);
+  await writeAtomically(join(folder, "onnx", "model.onnx"), [serialiseWhole(cachedGraph(model))]);
   // Without this, transformers.js looks for a quantised model in browsers.
   await saveCompanions(folder, { ...model, configFile: { ...model.configFile, "transformers.js_config": { dtype: "fp32" } } });
 }

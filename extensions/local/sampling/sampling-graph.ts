@@ -113,8 +113,7 @@ export class SamplingGraph {
     const bytes = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (options.weights === "int8") await requireExactInt8(options);
     const rounded = options.weights === "int8" ? roundedOf(config, parameters, options.rounded) : undefined;
-    const weightsAsInputs =
-      rounded !== undefined || (options.weightsAsInputs ?? (bytes >= largeBytes && options.provider !== "cuda"));
+    const weightsAsInputs = rounded !== undefined || (options.weightsAsInputs ?? bytes >= largeBytes);
     const weights = new Map<string, Value>();
     for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)]) {
       const data = parameters.get(name);

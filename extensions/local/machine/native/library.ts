@@ -7,6 +7,9 @@ import { packagedRuntime } from "./packaged.ts";
 /** An address in the library's memory. */
 export type Pointer = bigint;
 
+/** Paths are of wide characters on Windows. */
+const pathUnit = process.platform === "win32" ? "char16_t" : "char";
+
 /**
  * The functions of ONNX Runtime's C API that the engine calls: place in `OrtApi`, a table that only ever grows (onnxruntime_c_api.h), and signature.
  */
@@ -15,6 +18,7 @@ const functions = {
   CreateEnv: [3, "void *(int level, const char *id, _Out_ void **env)"],
   CreateSessionFromArray: [8, "void *(void *env, const void *model, size_t bytes, void *options, _Out_ void **session)"],
   CreateSessionOptions: [10, "void *(_Out_ void **options)"],
+  EnableProfiling: [14, `void *(void *options, const ${pathUnit} *prefix)`],
   DisableMemPattern: [17, "void *(void *options)"],
   DisableCpuMemArena: [19, "void *(void *options)"],
   SetSessionLogSeverityLevel: [22, "void *(void *options, int level)"],
@@ -57,10 +61,9 @@ const functions = {
   UpdateCUDAProviderOptions: [206, "void *(void *cuda, const char **keys, const char **values, size_t count)"],
   ReleaseCUDAProviderOptions: [208, "void (void *cuda)"],
   AppendProvider: [216, "void *(void *options, const char *name, const char **keys, const char **values, size_t count)"],
-  /** Names are paths: of wide characters on Windows. */
   AddExternalInitializersFromFilesInMemory: [
     279,
-    `void *(void *options, const ${process.platform === "win32" ? "char16_t" : "char"} **names, void **data, const size_t *bytes, size_t count)`,
+    `void *(void *options, const ${pathUnit} **names, void **data, const size_t *bytes, size_t count)`,
   ],
 } as const satisfies Record<string, readonly [number, string]>;
 

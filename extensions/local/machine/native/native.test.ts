@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { Graph } from "../../graph/graph.ts";
 import { serialise } from "../../graph/onnx.ts";
 import { nativeRuntime } from "../native.ts";
@@ -41,8 +41,8 @@ test("outputs are those of ONNX Runtime's binding for Node, to the bit, fetched 
 
 test("the event loop turns while a run is made", async () => {
   const native = await nativeRuntime();
-  const session = await native.InferenceSession.create(softmaxOfProduct(512), options);
-  const x = new HostTensor("float32", new Float32Array(512 * 2048).fill(1), [2048, 512]);
+  const session = await native.InferenceSession.create(softmaxOfProduct(127), options);
+  const x = new HostTensor("float32", new Float32Array(127 * 2 ** 16).fill(1), [2 ** 16, 127]);
   let turns = 0;
   const running = session.run({ x }, ["y"]);
   let ended = false;
@@ -78,5 +78,35 @@ test("a tensor of a session's memory keeps what a run has written, until it is d
   expect(twice.z.data).toEqual(Float32Array.of(1, 2, 3, 4));
   kept.dispose();
   await expect(session.run({ x: kept }, ["z"])).rejects.toThrow("disposed of");
+  await session.release();
+});
+
+test("a run whose tensors cannot be bound leaves nothing behind", async () => {
+  const native = await nativeRuntime();
+  const session = await native.InferenceSession.create(softmaxOfProduct(4), options);
+  const made = new Map<string, number>();
+  const count = (name: string, by: number) => made.set(name, (made.get(name) ?? 0) + by);
+  const names = {
+    CreateIoBinding: "binding",
+    ReleaseIoBinding: "binding",
+    CreateTensorWithDataAsOrtValue: "value",
+    ReleaseValue: "value",
+  };
+  const isCounted = (name: string): name is keyof typeof names => name in names;
+  const { call, make } = native.library;
+  const called = vi.spyOn(native.library, "call").mockImplementation((name, ...values) => {
+    if (isCounted(name)) count(names[name], -1);
+    call(name, ...values);
+  });
+  const making = vi.spyOn(native.library, "make").mockImplementation((name, ...values) => {
+    if (isCounted(name)) count(names[name], 1);
+    return make(name, ...values);
+  });
+  const x = new HostTensor("float32", new Float32Array(4), [1, 4]);
+  await expect(session.run({ x, w: x }, ["y"])).rejects.toThrow("w");
+  expect(() => session.bind({ x, w: x }, {})).toThrow("w");
+  expect(Object.fromEntries(made)).toEqual({ binding: 0, value: 0 });
+  called.mockRestore();
+  making.mockRestore();
   await session.release();
 });

@@ -46,8 +46,11 @@ export class Binding {
   input(name: string, tensor: RuntimeTensor): void {
     const before = this.#values.get(name);
     this.#values.delete(name);
-    this.#library.call("BindInput", this.#binding, name, this.#valueOf(name, tensor));
-    if (before !== undefined) this.#library.call("ReleaseValue", before.value);
+    try {
+      this.#library.call("BindInput", this.#binding, name, this.#valueOf(name, tensor));
+    } finally {
+      if (before !== undefined) this.#library.call("ReleaseValue", before.value);
+    }
     if (tensor instanceof HostTensor && this.#device) this.#device.crossed.up += tensor.data.byteLength; // where it is bound
   }
 
@@ -180,9 +183,14 @@ export class NativeSession implements RuntimeSession {
     const side = this.provider === "cpu" ? undefined : device;
     const options = captured === undefined ? undefined : runOptions(library, captured);
     const binding = new Binding(library, this.#session, cpu, side, options);
-    for (const [name, tensor] of Object.entries(inputs)) binding.input(name, tensor);
-    for (const [name, tensor] of Object.entries(outputs)) binding.output(name, tensor);
-    return binding;
+    try {
+      for (const [name, tensor] of Object.entries(inputs)) binding.input(name, tensor);
+      for (const [name, tensor] of Object.entries(outputs)) binding.output(name, tensor);
+      return binding;
+    } catch (error) {
+      binding.release();
+      throw error;
+    }
   }
 
   async run(
@@ -238,6 +246,8 @@ export class Native implements Runtime<NativeSession> {
   readonly InferenceSession = {
     create: (model: Uint8Array, options: SessionOptions): Promise<NativeSession> => this.#create(model, options),
   };
+  /** A folder where each session that is made from now on writes what its nodes take, when it is closed. */
+  profiles: string | undefined;
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
 
@@ -267,6 +277,7 @@ export class Native implements Runtime<NativeSession> {
       library.call("SetIntraOpNumThreads", made, options.intraOpNumThreads ?? 0);
       library.call("SetInterOpNumThreads", made, 1);
       library.call("SetSessionLogSeverityLevel", made, 4);
+      if (this.profiles !== undefined) library.call("EnableProfiling", made, `${this.profiles}/${profiled++}-${provider}`);
       if (options.enableCpuMemArena === false) library.call("DisableCpuMemArena", made);
       if (options.enableMemPattern === false) library.call("DisableMemPattern", made);
       for (const [key, value] of entriesOf(options.extra)) library.call("AddSessionConfigEntry", made, key, value);
@@ -281,6 +292,9 @@ export class Native implements Runtime<NativeSession> {
     }
   }
 }
+
+/** Number of profiles, so that no two have one name. */
+let profiled = 0;
 
 /** Names of the providers' memories in ONNX Runtime 1.30. */
 const memoryNames: Readonly<Record<string, string>> = { cuda: "Cuda", webgpu: "WebGPU_Buf" };
