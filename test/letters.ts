@@ -89,3 +89,32 @@ export function environmentSilentFor(prompts: readonly string[], size = Number.P
     },
   };
 }
+
+/** Letters said in turn by two roles: the first is rewarded for its share of b, the second for its share of c. */
+export function duelEnvironment(): Environment {
+  const letters = lettersEnvironment();
+  return {
+    name: "letters",
+    roles: ["first", "second"],
+    size: () => Number.POSITIVE_INFINITY,
+    task: (split, index) => letters.task(split, index),
+    start: ({ kind = "" }) => {
+      const said: Record<string, string> = { first: "", second: "" };
+      let turns = 0;
+      const share = (role: string, letter: string) => (said[role] ?? "").split(letter).length - 1;
+      return {
+        messages: [{ role: "user", content: kind }],
+        ...{ role: "first", tools: [] },
+        reply: ({ content }) => {
+          said[turns % 2 === 0 ? "first" : "second"] += content;
+          const role = ++turns % 2 === 0 ? "first" : "second";
+          return turns < 4 ? { done: false, role, messages: [{ role: "user", content: kind }] } : { done: true };
+        },
+        score: () => {
+          const scores = { "reward:first": share("first", "b"), "reward:second": share("second", "c") };
+          return { reward: (scores["reward:first"] + scores["reward:second"]) / 2, scores };
+        },
+      };
+    },
+  };
+}

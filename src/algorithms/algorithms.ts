@@ -50,6 +50,8 @@ export interface Facts {
   readonly capabilities: readonly Capability[];
   /** True if it reads the rewards of turns where they were given. Others see the return alone. */
   readonly readsTurnRewards: boolean;
+  /** True if the turns of a role can be credited by a return of its own, apart from those of other roles. */
+  readonly creditsRoles: boolean;
   /** True if groups whose rollouts all have one return teach nothing: the advantage is relative to the group. */
   readonly comparesWithinGroups: boolean;
   /** True if a group of one always has advantage 0. */
@@ -83,6 +85,7 @@ const seeupoForm: Algorithm<SeeupoConfig> = {
   facts: ({ klCoef, singletonGroups }) => ({
     capabilities: klCoef > 0 ? ["reference"] : [],
     readsTurnRewards: false,
+    creditsRoles: false,
     comparesWithinGroups: true,
     ignoresGroupsOfOne: singletonGroups === "zero",
     trainsSharedTurnsOnce: false,
@@ -107,6 +110,7 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
           ...(entropyCoef > 0 ? (["entropy-gradient"] as const) : []),
         ],
         readsTurnRewards: kind.readsTurnRewards === true,
+        creditsRoles: kind.showsDemonstrations !== true,
         comparesWithinGroups,
         ignoresGroupsOfOne: comparesWithinGroups && !("singletonGroups" in advantage && advantage.singletonGroups === "raw"),
         trainsSharedTurnsOnce: kind.trainsSharedTurnsOnce === true,
@@ -129,6 +133,7 @@ const supervised: Algorithm = {
   facts: () => ({
     capabilities: [],
     readsTurnRewards: false,
+    creditsRoles: false,
     comparesWithinGroups: false,
     ignoresGroupsOfOne: false,
     trainsSharedTurnsOnce: false,

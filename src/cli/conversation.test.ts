@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Trajectory } from "../core/trajectory.ts";
+import type { Trajectory, Turn } from "../core/trajectory.ts";
 import { plain } from "../terminal/paint.ts";
 import { episodeLines, messageLines } from "./conversation.ts";
 
@@ -47,4 +47,15 @@ test("long text is wrapped beside its role, cut where it has no spaces", () => {
 test("what would steer the terminal is not passed on", () => {
   const text = messageLines({ role: "assistant", content: "a\x1b[2Jb\u0007" }, plain, 80).join("");
   expect(text).toBe("assistant  a·[2Jb·");
+});
+
+test("a turn is named by its role, and the ending has the return of each", () => {
+  const turns = ["planner", "a-role-of-many-letters"].map((role, turn) => ({ turn, role }) as Turn);
+  expect(episodeLines({ ...episode, turns, scores: { "reward:planner": 0.5 } }, plain, 80)).toEqual([
+    "user       Pay Ana 20.",
+    'planner    pay(to: "c12", amount: 20)',
+    'tool       pay → {"ok":true}',
+    "a-role-of- Done.",
+    "reward 1 (planner 0.5, a-role-of-many-letters 0), 2 turns, ended: done",
+  ]);
 });

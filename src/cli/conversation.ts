@@ -1,14 +1,14 @@
 import { ConfigError } from "../core/errors.ts";
 import type { Message, ToolCall } from "../core/messages.ts";
 import { isScored, succeeded } from "../core/outcome.ts";
-import type { Trajectory } from "../core/trajectory.ts";
+import { roleScore, type Trajectory, turnsOfMessages } from "../core/trajectory.ts";
 import { plural } from "../terminal/format.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { printable } from "../terminal/printable.ts";
 import { wrap } from "../terminal/wrap.ts";
 
-/** A message as lines: the role on the left, text and tool calls beside it, wrapped to the width. */
-export function messageLines(message: Message, paint: Paint, width: number): string[] {
+/** A message as lines: who wrote it on the left, text and tool calls beside it, wrapped to the width. */
+export function messageLines(message: Message, paint: Paint, width: number, writer: string = message.role): string[] {
   const texts =
     message.role === "assistant"
       ? [
@@ -20,7 +20,8 @@ export function messageLines(message: Message, paint: Paint, width: number): str
   const colour = { system: paint.dim, user: paint.cyan, assistant: paint.green, tool: paint.yellow }[message.role];
   const lines = texts.filter((text) => text !== "").flatMap((text) => wrap(printable(text), Math.max(20, width - indent)));
   return (lines.length === 0 ? ["(nothing)"] : lines).map(
-    (line, i) => colour((i === 0 ? message.role : "").padEnd(indent)) + (message.role === "system" ? paint.dim(line) : line),
+    (line, i) =>
+      colour((i === 0 ? writer.slice(0, indent - 1) : "").padEnd(indent)) + (message.role === "system" ? paint.dim(line) : line),
   );
 }
 
@@ -40,10 +41,11 @@ export function episodeLines(
   { maxMessages, maxLines }: { readonly maxMessages?: number; readonly maxLines?: number } = {},
 ): string[] {
   const { messages } = episode;
+  const turns = turnsOfMessages(episode);
   const shown = messages.slice(0, maxMessages);
   const left = messages.length - shown.length;
   return [
-    ...shown.flatMap((message) => shortened(messageLines(message, paint, width), paint, maxLines)),
+    ...shown.flatMap((message, i) => shortened(messageLines(message, paint, width, turns[i]?.role), paint, maxLines)),
     ...(left > 0 ? [paint.dim(`… ${plural(left, "more message")}`)] : []),
     paint.dim(endingLine(episode)),
   ];
@@ -56,7 +58,9 @@ function shortened(lines: readonly string[], paint: Paint, most = Number.POSITIV
 
 /** How an episode ended. */
 export function endingLine(episode: Trajectory): string {
-  return `reward ${episode.reward}, ${plural(episode.turns.length, "turn")}, ${endOf(episode)}`;
+  const roles = [...new Set(episode.turns.flatMap(({ role }) => role ?? []))];
+  const ofRoles = roles.map((role) => `${role} ${episode.scores[roleScore(role)] ?? 0}`);
+  return `reward ${episode.reward}${ofRoles.length === 0 ? "" : ` (${ofRoles.join(", ")})`}, ${plural(episode.turns.length, "turn")}, ${endOf(episode)}`;
 }
 
 /** The same of one that nobody scores. */

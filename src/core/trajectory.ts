@@ -35,6 +35,8 @@ export function turnKey({ trajectory, turn }: Pick<ActionInContext, "trajectory"
 
 /** One assistant message, what its sampler recorded, and what the environment answered. */
 export interface Turn extends ActionInContext {
+  /** The role that acted, in an environment with roles. */
+  readonly role?: string;
   /** Natural logs of the probabilities under the distribution that was sampled, one per action token. */
   readonly samplerLogprobs: readonly number[];
   /** Entropy in nats of the distribution that each action token was drawn from. */
@@ -142,9 +144,21 @@ export interface Trajectory {
   readonly error?: string;
 }
 
+/** The name of the score that is a role's return, and that its turns are credited by. */
+export function roleScore(role: string): string {
+  return `reward:${role}`;
+}
+
 /** Tokens of an action, as they were sampled here or as a server counted them. 0 where a server did not. */
 export function sampledTokens({ action, usage }: Pick<Turn, "action" | "usage">): number {
   return usage?.completionTokens ?? action.length;
+}
+
+/** The turn that wrote each message. Assistant messages are given to turns from the last one back: examples in a prompt belong to none. */
+export function turnsOfMessages({ messages, turns }: Pick<Trajectory, "messages" | "turns">): (Turn | undefined)[] {
+  const written = messages.filter(({ role }) => role === "assistant").length;
+  let next = written < turns.length ? Number.NaN : turns.length - written;
+  return messages.map(({ role }) => (role === "assistant" ? turns[next++] : undefined));
 }
 
 /** The rollouts of one task. */

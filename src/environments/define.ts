@@ -1,9 +1,11 @@
 import { enlist } from "../core/door.ts";
 import { firstDuplicate } from "../core/duplicate.ts";
 import { ConfigError, EnvError } from "../core/errors.ts";
+import { mean } from "../core/mean.ts";
 import type { AssistantMessage, Message } from "../core/messages.ts";
 import { type Random, randomStream } from "../core/random.ts";
 import { didYouMean } from "../core/settings.ts";
+import { roleScore } from "../core/trajectory.ts";
 import { closeUnplayed } from "./bounded.ts";
 import { type Environment, type Episode, type Reply, type Score, type Split, splits, type Task } from "./environment.ts";
 import { responseOf } from "./protocol.ts";
@@ -27,6 +29,11 @@ export interface EnvironmentDefinition<T extends TaskRequest>
    * test have no end of them.
    */
   readonly tasks: readonly T[] | Readonly<Record<string, TaskList<T>>> | ((random: Random) => T);
+  /**
+   * The roles of its episodes: each has a conversation and a reward of its own, and one policy learns to play all. `start` says which acts first,
+   * and every `Reply` which acts next. Rollouts do not branch.
+   */
+  readonly roles?: readonly string[];
   /** Default true: an episode is made again by repeating its calls. Set false if `reply` or `call` draws on anything but the episode. */
   readonly replayable?: boolean;
   /** A fresh episode. State that its tools change belongs in here, so that no two episodes share it. */
@@ -38,17 +45,23 @@ export interface EnvironmentDefinition<T extends TaskRequest>
   demonstrate?(task: T, random: Random): readonly Message[] | Promise<readonly Message[]>;
 }
 
-export interface DefinedEpisode extends Pick<Episode, "tools" | "protocol" | "limits" | "call" | "afterTools" | "close"> {
+export interface DefinedEpisode
+  extends Pick<Episode, "role" | "tools" | "protocol" | "limits" | "call" | "afterTools" | "close"> {
   /**
    * The answer to a message without a tool call: the user's next message, a `Reply` with a reward or other tools, or undefined for the end.
    * Default: the first such message ends the episode.
    */
   reply?(message: AssistantMessage): string | Reply | undefined | Promise<string | Reply | undefined>;
-  /** The reward at the end. Default 0, for episodes that give rewards turn by turn. */
-  reward?(end: EpisodeEnd): number | Score | Promise<number | Score>;
+  /**
+   * The reward at the end; with roles, that of each by its name, whose mean is then the episode's. Default 0, for episodes that give rewards turn
+   * by turn.
+   */
+  readonly reward?: RewardOf<number | Score> | Readonly<Record<string, RewardOf<number>>>;
   /** An independent copy in the same state: branches then need no replay. */
   clone?(): DefinedEpisode | Promise<DefinedEpisode>;
 }
+
+type RewardOf<Given> = (end: EpisodeEnd) => Given | Promise<Given>;
 
 export interface EpisodeEnd {
   /** The model's last message. */
@@ -74,6 +87,8 @@ export type DefinedTask<T> = Task & { readonly request: T };
  */
 export function defineEnvironment<T extends TaskRequest>(definition: EnvironmentDefinition<T>): Environment<DefinedTask<T>> {
   requireKnown("defineEnvironment", definition, definitionKeys);
+  const { roles } = definition;
+  if (roles !== undefined) requireRoles(roles, definition);
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
   // It is part of lines of the terminal and in names of files.
   if (typeof name !== "string" || !/^[^\p{C}/\\]{1,100}$/u.test(name) || /^\.+$/.test(name))
@@ -84,10 +99,11 @@ export function defineEnvironment<T extends TaskRequest>(definition: Environment
     ...tasksOf(tasks),
     ...(concurrency === undefined ? {} : { concurrency }),
     ...(turnRewards === undefined ? {} : { turnRewards }),
+    ...(roles === undefined ? {} : { roles, metrics: roles.map(roleScore) }),
     start: async ({ request }, seed) => {
       const started = await definition.start(request, randomStream(seed, "episode"));
       try {
-        return episodeOf(openingOf(system, request), requireEpisode(started));
+        return episodeOf(openingOf(system, request), requireEpisode(started, roles));
       } catch (error) {
         closeUnplayed(started);
         throw error;
@@ -177,11 +193,11 @@ function listed<T extends TaskRequest>(tasks: Readonly<Record<string, TaskList<T
 }
 
 const definitionKeys = Object.keys({
-  ...{ name: true, system: true, tasks: true, replayable: true, start: true, demonstrate: true },
+  ...{ name: true, system: true, tasks: true, roles: true, replayable: true, start: true, demonstrate: true },
   ...{ open: true, close: true, concurrency: true, turnRewards: true },
 } satisfies Record<keyof EnvironmentDefinition<TaskRequest>, true>);
 const episodeKeys = Object.keys({
-  ...{ tools: true, protocol: true, limits: true, call: true, afterTools: true },
+  ...{ role: true, tools: true, protocol: true, limits: true, call: true, afterTools: true },
   ...{ close: true, reply: true, reward: true, clone: true },
 } satisfies Record<keyof DefinedEpisode, true>);
 
@@ -205,9 +221,10 @@ function requireKnown(what: string, given: object, known: readonly string[]): vo
 
 function episodeOf(messages: readonly Message[], defined: DefinedEpisode): Episode {
   requireKnown("what start() returns", defined, episodeKeys);
-  const { tools, protocol, limits } = defined;
+  const { role, tools, protocol, limits } = defined;
   return {
     messages,
+    ...(role === undefined ? {} : { role }),
     tools,
     ...(protocol === undefined ? {} : { protocol }),
     ...(limits === undefined ? {} : { limits }),
@@ -224,8 +241,10 @@ function episodeOf(messages: readonly Message[], defined: DefinedEpisode): Episo
       const answer = last?.content ?? "";
       const continuation = protocol?.continuation;
       const response = continuation?.kind === "one-message" ? responseOf(conversation, continuation.write) : answer;
+      const end = { answer, conversation, response };
       if (defined.reward === undefined) return { reward: 0 };
-      const score: unknown = await defined.reward({ answer, conversation, response });
+      if (typeof defined.reward !== "function") return scoreOfRoles(defined.reward, end);
+      const score: unknown = await defined.reward(end);
       if (typeof score === "number") return { reward: score };
       if (typeof score === "object" && score !== null && "reward" in score) return score as Score;
       throw new EnvError("what reward() returned", score, {
@@ -235,6 +254,48 @@ function episodeOf(messages: readonly Message[], defined: DefinedEpisode): Episo
     },
     close: () => defined.close?.(),
   };
+}
+
+/** The reward of each role, and their mean as the episode's. */
+async function scoreOfRoles(rewards: Readonly<Record<string, RewardOf<number>>>, end: EpisodeEnd): Promise<Score> {
+  const scores: Record<string, number> = {};
+  for (const [role, rewardOf] of Object.entries(rewards)) scores[roleScore(role)] = await rewardOf(end);
+  return { reward: mean(Object.values(scores)), scores };
+}
+
+/** @throws ConfigError for names that are no roles, and for what episodes with roles cannot have */
+function requireRoles(roles: readonly string[], { demonstrate }: Pick<EnvironmentDefinition<TaskRequest>, "demonstrate">): void {
+  const named = Array.isArray(roles) && roles.every((role) => typeof role === "string" && /^[\p{L}\p{N}_-]{1,40}$/u.test(role));
+  if (!named || roles.length < 2 || firstDuplicate(roles) !== undefined || roles.includes("environment"))
+    throw new ConfigError("roles of the environment", roles, {
+      expected: 'two or more names of letters, digits, "-" and "_", each once, and none of them "environment"',
+      hint: "An environment with one role has no `roles`.",
+    });
+  if (demonstrate !== undefined)
+    throw new ConfigError("demonstrate of an environment with roles", demonstrate, {
+      expected: "none: a demonstration is one conversation",
+    });
+}
+
+/** @throws EnvError for a role without reward, a reward without role, or an unknown role that acts first */
+function requireRolesOf(roles: readonly string[] | undefined, { role, reward, clone }: DefinedEpisode): void {
+  const known = roles ?? [];
+  if (role === undefined ? known.length > 0 : !known.includes(role))
+    throw new EnvError("role of what start() returned", role, {
+      expected: known.length === 0 ? "none: defineEnvironment has no `roles`" : known,
+      hint: "It is the role that acts first.",
+    });
+  const rewarded = typeof reward === "object" ? Object.keys(reward) : [];
+  const missing = known.find((name) => !rewarded.includes(name)) ?? rewarded.find((name) => !known.includes(name));
+  if (missing !== undefined)
+    throw new EnvError(`reward of role "${missing}"`, typeof reward === "object" ? reward[missing] : reward, {
+      expected:
+        known.length === 0
+          ? "none: defineEnvironment has no `roles`"
+          : `a function for each of ${known.join(", ")}, and for no other: reward: { ${known.map((name) => `${name}: (end) => …`).join(", ")} }`,
+    });
+  if (roles !== undefined && clone !== undefined)
+    throw new EnvError("clone of what start() returned", clone, { expected: "none: rollouts with roles do not branch" });
 }
 
 function rewardHint(score: unknown): string | undefined {
@@ -249,7 +310,7 @@ function requireRequest(given: unknown, where: string): asserts given is TaskReq
   if (typeof given.prompt !== "string") throw new EnvError(`prompt of ${where}`, given.prompt, { expected: "a text" });
 }
 
-function requireEpisode(started: unknown): DefinedEpisode {
+function requireEpisode(started: unknown, roles: readonly string[] | undefined): DefinedEpisode {
   if (typeof started !== "object" || started === null)
     throw new EnvError("what start() returned", started, { expected: "an object with `tools` and `reward`" });
   if (!("tools" in started) || !Array.isArray(started.tools))
@@ -263,6 +324,7 @@ function requireEpisode(started: unknown): DefinedEpisode {
       expected: "a name that no other tool has",
       hint: 'The model could call the first alone. Rename one: { ...tool, name: "…" }.',
     });
+  requireRolesOf(roles, started as DefinedEpisode);
   return started as DefinedEpisode;
 }
 

@@ -68,6 +68,11 @@ export interface Environment<T extends Task = Task> {
   readonly replayable?: boolean;
   /** A script that solves the tasks: `retrograde-rl env check` measures with it. */
   readonly expert?: Expert<T>;
+  /**
+   * Names of the roles that its episodes have. Each has a conversation of its own, and its turns are credited by its own reward: the score named
+   * `reward:ROLE`. Default: one role without a name, credited by the episode's reward.
+   */
+  readonly roles?: readonly string[];
   /** Names of sub-scores whose means an evaluation reports with intervals, beside success. */
   readonly metrics?: readonly string[];
   /** Returns the answer of a finished conversation, where tasks are questions with known answers: a judge can then be asked about it. */
@@ -116,6 +121,8 @@ export interface Diagnosis {
 export interface Episode {
   /** The messages that the model sees first: usually a system message and the first request. */
   readonly messages: readonly Message[];
+  /** The role that acts first, and reads `messages`, in an environment with roles. */
+  readonly role?: string;
   /** The tools at the start; of a `clone`, those of its state. A `Step` may change them. */
   readonly tools: readonly Tool[];
   /** How tools are called, where that is not the way of the model's chat template. */
@@ -244,6 +251,11 @@ export interface Step {
   readonly done?: boolean;
   /** Messages behind the tools' answers. */
   readonly messages?: readonly Message[];
+  /**
+   * The role that acts next and reads `messages`, which open its conversation where it has not acted yet. Default: the role that acted. Its tools
+   * are those that it had, at first the episode's.
+   */
+  readonly role?: string;
   /** The tools from now on, instead of those before. */
   readonly tools?: readonly Tool[];
   /** The reward of this turn. The return is the sum of the turns' rewards and of `score`. */

@@ -26,6 +26,8 @@ export interface Answers {
   readonly done: boolean;
   /** The tools from now on. */
   readonly tools: readonly Tool[];
+  /** The role that acts next, and the tools that it was given, where the environment names it. */
+  readonly next?: { readonly role: string; readonly tools: readonly Tool[] | undefined };
   /** Undefined if none was given. */
   readonly reward: number | undefined;
 }
@@ -100,9 +102,9 @@ export async function replyTo(live: OpenEpisode, { message }: ReadAction, option
   return answersOf(live, await ask("reply", replySchema, () => live.episode.reply(message), options), "reply");
 }
 
-function answersOf(live: OpenEpisode, { messages = [], done = false, tools = live.tools, reward }: Step, who: string): Answers {
+function answersOf(live: OpenEpisode, { messages = [], done = false, tools, reward, role }: Step, who: string): Answers {
   if (reward !== undefined) requireFinite(`${who} gave reward`, reward);
-  return { messages, done, tools, reward };
+  return { messages, done, tools: tools ?? live.tools, reward, ...(role !== undefined && { next: { role, tools } }) };
 }
 
 function sumOf(a: number | undefined, b: number | undefined, what: string): number | undefined {

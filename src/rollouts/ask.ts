@@ -57,12 +57,13 @@ const episodeSchema = z.object({
   messages: z.array(messageDoor).min(1),
   tools: toolsSchema,
   protocol: protocolSchema.optional(),
+  role: z.string().optional(),
   limits: z.object({ turns: limit, turnsPerRequest: limit }).optional(),
 });
 // Whether a reward is finite is asked where it is given: that is a stop reason of its own.
 const anyNumber = z.custom<number>((value) => typeof value === "number", "a number");
 
-const stepShape = { tools: toolsSchema.optional(), reward: anyNumber.optional() };
+const stepShape = { role: z.string().optional(), tools: toolsSchema.optional(), reward: anyNumber.optional() };
 const someMessages = z.array(messageDoor);
 /** The answer of `Episode.afterTools`. */
 export const stepSchema = z.object({ ...stepShape, done: z.boolean().optional(), messages: someMessages.optional() }).optional();

@@ -36,10 +36,10 @@ export function rolloutBy<T extends Task>(
   task: T,
   options: RolloutOptions,
 ): Promise<Trajectory> {
-  const { play } = environment;
+  const { play, roles } = environment;
   if (play !== undefined) return withinLimit(environment, () => playedBySelf(actor, environment, play, task, options));
   const open = async () => opened(await startEpisode(environment, task, options));
-  return withinLimit(environment, () => playOut(actor, task, { open }, options));
+  return withinLimit(environment, () => playOut(actor, task, { open, roles }, options));
 }
 
 export interface GroupsOptions extends Omit<RolloutOptions, "id" | "group" | "draws"> {

@@ -46,7 +46,7 @@ const trajectory: Trajectory = {
   group: "g",
   task: "t",
   // The third context was rewritten: it parts from the history after two ids.
-  turns: [turn(0, [1, 2, 3], [4, 5]), turn(1, [1, 2, 3, 4, 5, 6, 7], [8]), turn(2, [1, 2, 9], [10, 11])],
+  turns: [{ ...turn(0, [1, 2, 3], [4, 5]), role: "planner" }, turn(1, [1, 2, 3, 4, 5, 6, 7], [8]), turn(2, [1, 2, 9], [10, 11])],
   reward: 0.1 + 0.2,
   scores: { success: 0 },
   behaviours: { asks: { done: 1, called: 2 } },

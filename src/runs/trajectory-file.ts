@@ -11,6 +11,7 @@ const ids = z.array(z.int().min(0));
 
 /** A context is the first `shared` ids of the previous context and action together, then `context`: each id is stored once. */
 const storedTurnSchema = z.object({
+  role: z.string().optional(),
   shared: z.int().min(0),
   context: ids,
   action: ids,

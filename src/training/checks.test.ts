@@ -1,7 +1,7 @@
 import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { testChat } from "../../test/fixtures/chats.ts";
-import { lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
+import { duelEnvironment, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import { ConfigError } from "../core/errors.ts";
 import { checkEnvironment, checkOpened } from "./checks.ts";
@@ -35,4 +35,34 @@ test("all that is open is asked: the engine for capabilities, the environment fo
     "Rollouts branch: episodes are played again, call by call.",
   ]);
   expect(await checkOpened(resolveConfig(), opened)).toEqual([]);
+});
+
+test.each([
+  ["that credits a whole episode", { algorithm: "seeupo" }, {}, 'algorithm.kind is "seeupo"; expected "ppo", "grpo", '],
+  [
+    "whose teacher reads one conversation",
+    { algorithm: { kind: "custom", advantage: { kind: "self-distillation" }, update: { kind: "reinforce" } } },
+    { demonstrate: () => [] },
+    'algorithm.kind is "custom"; expected "ppo", "grpo", ',
+  ],
+  ["on trees", { algorithm: "arpo", rollout: { tasksPerStep: 16 } }, {}, 'expected "off"'],
+  ["by composed rewards", { algorithm: "grpo", rewards: [{ kind: "environment" }] }, {}, "rewards is "],
+  [
+    "in an environment that plays by itself",
+    { algorithm: "grpo" },
+    { play: () => new Promise<never>(() => {}) },
+    "whose episodes are started",
+  ],
+] as const)("roles are refused to a run %s", async (_, user, change, message) => {
+  const check = checkEnvironment(resolveConfig(user), { ...duelEnvironment(), ...change });
+  await expect(check).rejects.toThrow(ConfigError);
+  await expect(check).rejects.toThrow(message);
+});
+
+test("a run with roles starts an episode before its first rollout, and is refused by what that says", async () => {
+  const environment = { ...duelEnvironment(), start: () => Promise.reject(new ConfigError("reward of role", "second")) };
+  await expect(checkEnvironment(resolveConfig({ algorithm: "grpo" }), environment)).resolves.toBeUndefined();
+  await expect(checkOpened(resolveConfig({ algorithm: "grpo" }), { ...opened, environment })).rejects.toThrow(
+    'reward of role is "second"',
+  );
 });

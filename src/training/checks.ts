@@ -5,6 +5,8 @@ import type { Environment } from "../environments/environment.ts";
 import { environmentName, rewardName } from "../rewards/config.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import { requireCapabilities } from "./config/capabilities.ts";
+import { requireFirstPrompt } from "./config/first-prompt.ts";
+import { checkRoles } from "./config/roles.ts";
 import { maxEpisodesOfStep, type TrainingConfig } from "./config/settings.ts";
 import { checkShownTools } from "./config/shown-tools.ts";
 import { taskSamplerOf } from "./config/task-samplers/kinds.ts";
@@ -81,6 +83,7 @@ export function requireParts({ algorithm, rewards, rollout }: TrainingConfig): v
 export async function checkEnvironment(config: TrainingConfig, environment: Environment): Promise<void> {
   await checkSplits(config, environment);
   requireTurnRewards(config, environment);
+  checkRoles(config, environment);
   checkDemonstrations(config, environment);
 }
 
@@ -99,6 +102,7 @@ export async function checkOpened(
     for (const task of await trainingTasks(environment, 0, 1, config.seed, split, episodeTimeoutMs))
       for (const part of rewards) part.check?.(task);
   }
+  if (environment.roles !== undefined) await requireFirstPrompt(environment, config.rollout.episodeTimeoutMs); // its `start` names roles and rewards
   const notices = [await checkBranching(config, environment), await checkShownTools(chat, environment, config)];
   return notices.filter((notice) => notice !== undefined);
 }

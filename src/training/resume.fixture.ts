@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { lookingChat, lookingEnvironment } from "../../test/arpo-world.ts";
-import { environmentSilentFor, lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
+import { duelEnvironment, environmentSilentFor, lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import type { Environment } from "../environments/environment.ts";
 import { layout } from "../runs/layout.ts";
@@ -66,6 +66,10 @@ export const kinds = {
     environment: () => environmentSilentFor(["a"]),
     kills: [steppedThird],
     kept: [1, 2],
+  },
+  "grpo, with two roles": {
+    config: { algorithm: "grpo", rollout: { tasksPerStep: 3, groupSize: 4, maxTurns: 4 }, evaluation: { tasks: 2 }, steps: 4 },
+    ...{ environment: duelEnvironment, kills: [{ share: 0.6 }] },
   },
   "arpo, which branches": {
     config: {

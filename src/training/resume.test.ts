@@ -5,3 +5,7 @@ import { expectSameAfter } from "./resume.fixture.ts";
 test("a run that is killed and resumed writes what it would have written", async () => {
   await expectSameAfter("seeupo, with evaluations", [9, { share: 0.7 }, -1]);
 });
+
+test("so does one with roles", async () => {
+  await expectSameAfter("grpo, with two roles");
+});

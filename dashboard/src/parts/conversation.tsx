@@ -74,7 +74,10 @@ function TurnBlock({ turn, mode, scale, selected, differs }: TurnBlockProps) {
   const update = turn.updates.at(-1);
   return (
     <li class="message assistant" id={`turn-${turn.turn}`}>
-      <span class="role">turn {turn.turn + 1}</span>
+      <span class="role">
+        turn {turn.turn + 1}
+        {turn.role !== undefined && ` · ${turn.role}`}
+      </span>
       <div class="said-text mono">
         <Tokens
           turn={turn}

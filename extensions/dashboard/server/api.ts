@@ -130,6 +130,8 @@ export interface UpdateView {
 
 export interface TurnView {
   readonly turn: number;
+  /** The role that acted, where the environment has roles. */
+  readonly role?: string;
   /** The new part of the context, as text. */
   readonly context: string;
   /** Text of each action token. */

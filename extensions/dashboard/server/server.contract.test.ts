@@ -2,6 +2,7 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSyn
 import { request } from "node:http";
 import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { readControl, takeRequests } from "../../../src/runs/control.ts";
 import { CreditWriter } from "../../../src/runs/credits.ts";
 import { layout } from "../../../src/runs/layout.ts";
@@ -18,9 +19,13 @@ let folder: string;
 let dashboard: Dashboard;
 let port: number;
 
+function withRoles(trajectory: Trajectory): Trajectory {
+  return { ...trajectory, turns: trajectory.turns.map((turn, i) => ({ ...turn, role: ["planner", "doer"][i] ?? "" })) };
+}
+
 beforeAll(async () => {
   folder = newRun("my run");
-  addStep(folder, 1, [trajectoryOf("step-1/0/0"), trajectoryOf("step-1/0/1", { reward: 0 })], { success: 0.5 });
+  addStep(folder, 1, [trajectoryOf("step-1/0/0"), withRoles(trajectoryOf("step-1/0/1", { reward: 0 }))], { success: 0.5 });
   const writer = new CreditWriter(folder);
   const credit = { optimiserStep: 0, trajectory: "step-1/0/0", turn: 0, learningRate: 0.1, advantage: 1, weights: [1, 2, 3] };
   writer.write(1, [{ ...credit, before: [-1, -1, -1], old: [-1, -1, -1], after: [-0.5, -1, -1] }]);
@@ -77,6 +82,11 @@ test("a trajectory comes with its credits and its group", async () => {
   const [first] = json.turns as { updates: unknown[]; texts: string[] }[];
   expect(first.updates).toMatchObject([{ advantage: 1, factor: null, weights: [1, 2, 3], after: [-0.5, -1, -1] }]);
   expect(first.texts).toEqual(["⟨3⟩", "⟨4⟩", "⟨5⟩"]);
+});
+
+test("a turn has the role that acted", async () => {
+  const { json } = await ask("/api/run/trajectory?run=my%20run&id=step-1/0/1");
+  expect(json.turns).toMatchObject([{ role: "planner" }, { role: "doer" }]);
 });
 
 test("filters, searches and their mistakes are answered", async () => {

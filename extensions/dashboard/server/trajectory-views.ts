@@ -1,7 +1,7 @@
 import { Context, commonPrefix } from "../../../src/core/context.ts";
 import { RunError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
-import type { Trajectory, Turn } from "../../../src/core/trajectory.ts";
+import { type Trajectory, type Turn, turnsOfMessages } from "../../../src/core/trajectory.ts";
 import type { RecordedCredit } from "../../../src/runs/credits.ts";
 import { entryAt, facetsOf, filterIndex, findPosition, type IndexPosition, type TrajectoryFilter } from "../../inspect/filter.ts";
 import type { RescoredLogprobs } from "../../inspect/rescored.ts";
@@ -122,15 +122,11 @@ export async function trajectoryView(source: RunSource, id: string): Promise<Tra
   };
 }
 
-/** Assistant messages are given to turns from the last one back: examples in a prompt belong to none. */
-function messageViews({ messages, turns }: Trajectory): MessageView[] {
-  const written = messages.filter(({ role }) => role === "assistant").length;
-  let next = written < turns.length ? Number.NaN : turns.length - written;
-  return messages.map((message) => {
-    const view = messageView(message);
-    if (message.role !== "assistant") return view;
-    const turn = next++;
-    return turn >= 0 ? { ...view, turn } : view;
+function messageViews(trajectory: Trajectory): MessageView[] {
+  const turns = turnsOfMessages(trajectory);
+  return trajectory.messages.map((message, i) => {
+    const turn = turns[i]?.turn;
+    return { ...messageView(message), ...(turn === undefined ? {} : { turn }) };
   });
 }
 
@@ -162,6 +158,7 @@ function turnViews(
     previous = Context.from(turn.context).extend(turn.action);
     return {
       turn: turn.turn,
+      ...(turn.role === undefined ? {} : { role: turn.role }),
       context: texts.join(turn.context.slice(shared)),
       texts: texts.of(turn.action),
       ids: turn.action,

@@ -1,7 +1,7 @@
 import type { ReadAction } from "../../actions/action.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Turn } from "../../core/trajectory.ts";
-import type { TokenPolicy } from "../../environments/environment.ts";
+import type { Episode, TokenPolicy } from "../../environments/environment.ts";
 import type { Tool } from "../../tools/tool.ts";
 import type { OpenEpisode } from "../answers.ts";
 import type { RolloutOptions } from "../options.ts";
@@ -12,7 +12,7 @@ import type { RolloutOptions } from "../options.ts";
  */
 export interface Actor {
   /** Begins an episode. @throws ModelError if the chat template refuses the first messages */
-  begin(live: OpenEpisode, options: RolloutOptions): ActorSession;
+  begin(opening: Opening, options: RolloutOptions): ActorSession;
   /**
    * A policy in token ids, for environments that play by themselves. Absent where the actor has no tokens.
    * @param turns gets one for each action
@@ -23,11 +23,16 @@ export interface Actor {
   release(id: string): void;
 }
 
-/** An actor in one episode. */
+/** The beginning of a conversation. */
+export interface Opening extends Pick<OpenEpisode, "tools"> {
+  readonly episode: Pick<Episode, "messages" | "protocol">;
+}
+
+/** An actor in one conversation. */
 export interface ActorSession {
   /**
    * Chooses the next action.
-   * @param turns of the episode so far, `messages` its conversation
+   * @param turns of the episode so far, `messages` the conversation
    * @returns undefined if there is no room for another one
    * @throws EpisodeStop if there is no room for the first one
    */

@@ -11,7 +11,7 @@ import type { Tool } from "../../tools/tool.ts";
 import type { OpenEpisode } from "../answers.ts";
 import { schemasOf } from "../dialogue.ts";
 import type { RolloutOptions } from "../options.ts";
-import type { Act, Actor, ActorSession } from "./actor.ts";
+import type { Act, Actor, ActorSession, Opening } from "./actor.ts";
 import { type DescribedMessage, described, describedTool, readNative, ToolNames, withStopString } from "./endpoint-messages.ts";
 
 export interface EndpointActorSettings extends EndpointSettings {
@@ -95,7 +95,7 @@ class EndpointSession implements ActorSession {
   /** Tokens of the first request, and of the newest one with its answer. Undefined if the server reports none. */
   #tokens: { readonly first: number; readonly now: number } | undefined;
 
-  constructor(settings: EndpointActorSettings, service: Service, { episode }: OpenEpisode, options: RolloutOptions) {
+  constructor(settings: EndpointActorSettings, service: Service, { episode }: Opening, options: RolloutOptions) {
     this.#settings = settings;
     this.#service = service;
     this.#options = options;

@@ -8,7 +8,7 @@ import type { SampledAction, Sampler } from "../../engines/engine.ts";
 import type { OpenEpisode } from "../answers.ts";
 import { dialogueOf } from "../dialogue.ts";
 import type { RolloutOptions } from "../options.ts";
-import type { Actor, ActorSession } from "./actor.ts";
+import type { Actor, ActorSession, Opening } from "./actor.ts";
 import { tokenPolicy } from "./token-policy.ts";
 
 /** Where an episode is before its next action. Never changed, so that more than one can continue from it. */
@@ -56,7 +56,7 @@ class TokenSession implements ActorSession {
   constructor(
     sampler: Sampler,
     chat: Chat,
-    { episode, tools }: OpenEpisode,
+    { episode, tools }: Opening,
     options: RolloutOptions,
     from: EpisodeState | undefined,
     onAction: OnAction | undefined,

@@ -1,5 +1,6 @@
 import { groupsWithoutSignal } from "../../algorithms/advantages/by-group.ts";
 import { maxBatchesOf } from "../../algorithms/algorithms.ts";
+import { rolesApart } from "../../algorithms/step/roles.ts";
 import { mean } from "../../core/mean.ts";
 import { isScored } from "../../core/outcome.ts";
 import { present } from "../../core/present.ts";
@@ -64,7 +65,7 @@ export async function sampleGroups(
     const batch = await playBatch(args, sampler, step, batches.length, tasks);
     batches.push(batch);
     requireWorkingEnvironment(batch.groups, args.environment.name, `step ${step}`);
-    varied.push(...batch.learned.groups.filter((group) => groupsWithoutSignal([group]) === 0));
+    varied.push(...batch.learned.groups.filter(hasSignal));
   } while (varied.length < tasksPerStep && batches.length < maxBatches);
 
   const groups = batches.flatMap((batch) => batch.groups);
@@ -96,6 +97,12 @@ export async function sampleGroups(
     groupsDropped: groups.length - trained.length,
   };
   return { ...sampled, trained, metrics: { ...rewardMetrics(batches), ...masked, ...counts } };
+}
+
+/** True if the returns of a role differ. */
+function hasSignal(group: Group): boolean {
+  const credited = rolesApart([group]);
+  return groupsWithoutSignal(credited) < credited.length;
 }
 
 /** @param batch from 0; the ids of the first are those of a step that has no other */

@@ -1,4 +1,5 @@
 import { dealtTo, factsOf, runUpdate } from "../../algorithms/algorithms.ts";
+import { rolesApart } from "../../algorithms/step/roles.ts";
 import { EngineError } from "../../core/errors.ts";
 import { host } from "../../core/host.ts";
 import type { Policy } from "../../core/policy.ts";
@@ -77,10 +78,11 @@ export async function trainingStep(
       ? own
       : { ...own, teacherLogprobs: (samples) => teaching.logprobs(samples, { temperature: rollout.temperature }) };
   const update = async () => {
+    const credited = rolesApart(trained);
     const updated = await runUpdate(
       taught(observed?.policy ?? measured.policy),
-      trained,
-      dealtTo(trained.length, algorithm),
+      credited,
+      dealtTo(credited.length, algorithm),
       randomStream(seed, "update", step),
       config.correction === "off" ? undefined : config.correction,
     );
