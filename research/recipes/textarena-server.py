@@ -2,10 +2,12 @@
 Serves a single-player game of the package `textarena` over OpenEnv (research/notes/textarena.md):
 
     python research/recipes/textarena-server.py GuessTheNumber-v0-raw 8000
+    python research/recipes/textarena-server.py FrozenLake-v0-raw 8000 '{"size": 3, "num_holes": 2}'
 
 The variants `-raw` answer with what is new, and leave the history to the conversation.
 """
 
+import json
 import sys
 from threading import Lock
 
@@ -16,6 +18,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 
 name, port = sys.argv[1], int(sys.argv[2])
+settings = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
 drawing = Lock()  # games draw from Python's global generator, and each session has a thread
 
 
@@ -32,7 +35,7 @@ class Game(Environment):
     state = State()
 
     def reset(self, seed=None, **_):
-        self.game = textarena.make(name)
+        self.game = textarena.make(name, **settings)
         with drawing:
             self.game.reset(num_players=1, seed=seed)
         return self.screen(False)
