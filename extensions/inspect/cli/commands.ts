@@ -95,7 +95,11 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
     .summary("write a run in another format")
     .description("Writes a run's steps and trajectories as CSV, JSON lines or Parquet, or its metrics for TensorBoard or MLflow.")
     .argument("<folder>", "the run's folder")
-    .option("--format <name>", "csv, jsonl, parquet, tensorboard, atif or training-trace", "csv")
+    .option(
+      "--format <name>",
+      "csv, jsonl, parquet, tensorboard, atif, training-trace, or html: one page to send to somebody",
+      "csv",
+    )
     .option("--out <folder>", "where to write (default: the run's folder)")
     .option("--mlflow <url>", "send it to this MLflow server instead")
     .option("--experiment <name>", "the experiment's name there", "retrograde")

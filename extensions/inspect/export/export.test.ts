@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
-import { addStep, trajectoryOf } from "../../../src/runs/store.fixture.ts";
+import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
 import { atifOf } from "./atif.ts";
 import { exampleRun } from "./export.fixture.ts";
 import { exportRun } from "./export.ts";
@@ -18,6 +18,32 @@ function bytesOf(path: string): ArrayBuffer {
   const { buffer, byteOffset, byteLength } = readFileSync(path);
   return buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
 }
+
+test("a run is one small page: curve, warnings, episodes as text, failures first, without keys", () => {
+  const folder = newRun();
+  const says = (content: string) =>
+    [
+      { role: "user", content: "https://me:secret@host/" },
+      { role: "assistant", content },
+    ] as const;
+  const episode = (i: number, reward: number) =>
+    trajectoryOf(`step-2/${i}/0`, { reward, messages: [...says(`<script>${"x".repeat(100_000)}`)] });
+  addStep(folder, 1, [trajectoryOf("step-1/0/0", { messages: [...says("early")] })], { success: 0.25 });
+  addStep(
+    folder,
+    2,
+    Array.from({ length: 60 }, (_, i) => episode(i, i % 2)),
+    { success: 0.5 },
+  );
+  const [file = ""] = exportRun(folder, "html", into());
+  const page = readFileSync(file, "utf8");
+  expect(page).toContain("30 without success, 30 with");
+  expect(page).toContain("<polyline");
+  expect(page.indexOf("step-2/0/0")).toBeLessThan(page.indexOf("step-2/1/0"));
+  expect(page).toContain("96008 more letters");
+  expect(page).not.toMatch(/<script|secret|early/);
+  expect(page.length).toBeLessThan(100_000);
+});
 
 test("CSV quotes what it must, and no text becomes a formula", () => {
   expect(

@@ -4,12 +4,13 @@ import { writeFileAtomic } from "../../../src/runs/files.ts";
 import { readLive } from "../../../src/runs/live.ts";
 import { readMetrics, readRun, readSummary, readTimings, readTrajectories, trajectorySteps } from "../../../src/runs/read.ts";
 import { atifOf } from "./atif.ts";
+import { runPage } from "./html.ts";
 import { type MlflowRun, sendToMlflow } from "./mlflow.ts";
 import { asCsv, asJsonl, asParquet, stepTable, trajectoryTable } from "./tables.ts";
 import { encodeEvents, type Scalar } from "./tensorboard.ts";
 import { trainingTraceOf } from "./training-trace.ts";
 
-export const exportFormats = ["csv", "jsonl", "parquet", "tensorboard", "atif", "training-trace"] as const;
+export const exportFormats = ["csv", "jsonl", "parquet", "tensorboard", "atif", "training-trace", "html"] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
 /** Writes a run's metrics and its index of trajectories in another format. @returns the files */
@@ -18,6 +19,11 @@ export function exportRun(folder: string, format: ExportFormat, into: string): s
     const started = Math.floor(Date.parse(readRun(folder).created) / 1000);
     const path = join(into, `events.out.tfevents.${started}.${hostname()}.retrograde`);
     writeFileAtomic(path, encodeEvents(scalarsOf(folder), wallTimeOf(folder)));
+    return [path];
+  }
+  if (format === "html") {
+    const path = join(into, "run.html");
+    writeFileAtomic(path, runPage(folder));
     return [path];
   }
   if (format === "atif" || format === "training-trace") return exportEpisodes(folder, format, join(into, format));
