@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+import MiniSearch from "minisearch";
 import { expect, test } from "vitest";
 import { main } from "../entries/program.ts";
 import { architectures } from "../extensions/local/model/architectures.ts";
@@ -93,4 +94,39 @@ test("pages and docstrings name files that exist", () => {
     ...sources.flatMap((file) => (read(file).match(/\/\*\*[\s\S]*?\*\//g) ?? []).flatMap((text) => missing(file, text))),
   ];
   expect(found).toEqual([]);
+});
+
+/** The sections of all pages, indexed and searched with the settings of the site's search (VitePress, local). */
+function siteSearch(): (question: string) => string | undefined {
+  const searchOptions = { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 } };
+  const index = new MiniSearch<{ id: string; title: string; titles: string; text: string }>({
+    fields: ["title", "titles", "text"],
+    searchOptions,
+  });
+  for (const page of markdownIn("docs")) {
+    const above: string[] = [];
+    const sections = read(page)
+      .replaceAll(/^```[\s\S]*?^```/gm, "")
+      .matchAll(/^(#+) (.*)\n([\s\S]*?)(?=^#+ |$(?![\s\S]))/gm);
+    for (const [, { length: depth }, title, text] of sections) {
+      above.splice(depth - 1);
+      index.add({ id: `${page}#${title}`, title, titles: above.filter(Boolean).join(" "), text });
+      above[depth - 1] = title;
+    }
+  }
+  return (question) => index.search(question)[0]?.id as string | undefined;
+}
+
+test("the site's search answers what people ask", () => {
+  const answers = siteSearch();
+  const asked = ["what model", "out of memory", "distill", "Windows", "Next.js", "nothing learns", "train my agent"];
+  expect(asked.map((question) => answers(question)?.replace("docs/", ""))).toEqual([
+    "models.md#What model to start from",
+    "troubleshooting.md#Out of memory, or too slow",
+    "agents.md#Distill a strong model: demonstrations from a teacher",
+    "troubleshooting.md#Windows, macOS and Linux",
+    "agents.md#Next.js, Express and other servers",
+    "troubleshooting.md#When nothing learns",
+    "agents.md#Train the agent you have",
+  ]);
 });

@@ -14,7 +14,7 @@ import { evaluationLine } from "../../../src/terminal/progress.ts";
 import { polyline, svg, text } from "../../plot/svg.ts";
 import { article, escaped, htmlPage } from "../html-page.ts";
 
-/** What keeps a page of any run small enough to send: episodes of each outcome, messages of an episode, letters of a text. */
+/** Limits by which a page of any run is small enough to send: episodes of each outcome, messages of an episode, letters of a text. */
 const most = { episodes: 6, messages: 40, letters: 4000 };
 
 /** Returns a run as one page: its settings, evaluations, curve, warnings, and some episodes, failures first. */
