@@ -2,4 +2,3 @@
 export { allCells, type Cell, cellOf, idOf } from "../extensions/lab/cell.ts";
 export { type LabSettings, labSettingsSchema } from "../extensions/lab/config.ts";
 export { type CellResult, judge, type Laboratory, laboratory, runGrid, type Verdict } from "../extensions/lab/grid.ts";
-export { reportJson } from "../extensions/lab/report.ts";

@@ -1,4 +1,4 @@
-"""Plays a protocol of `retrograde-rl protocol make` against any server of the chat-completions protocol, and writes a result file:
+"""Plays a protocol of `npm run research -- protocol make` against any server of the chat-completions protocol, and writes a result file:
 
     python examples/play-protocol.py names.protocol.json http://127.0.0.1:8000/v1 MODEL results.jsonl
 """

@@ -10,9 +10,7 @@ import { demoCommands } from "./demo/cli/commands.ts";
 import { evalsCommands } from "./evals/cli/commands.ts";
 import { formatCommands } from "./formats/cli/commands.ts";
 import { chatCommands, inspectCommands } from "./inspect/cli/commands.ts";
-import { labCommands } from "./lab/cli/commands.ts";
 import { localCommands } from "./local/cli/commands.ts";
-import { protocolCommands } from "./protocol/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
 
 /** The commands of the core and of this package's extensions, in the order of the help. Their own modules are loaded when they are called. */
@@ -33,8 +31,6 @@ export const commands: readonly AddCommands[] = [
   demoCommands,
   serveCommands,
   evalsCommands,
-  labCommands,
-  protocolCommands,
   completionCommands,
 ];
 

@@ -10,8 +10,6 @@ import { judgeRewards } from "./judge/rewards.ts";
 import { miniwobEnvironment, miniwobSettingsSchema } from "./miniwob/miniwob.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeSettingsSchema } from "./office/settings.ts";
-import { officeUserEnvironment } from "./office-user/office-user.ts";
-import { officeUserSettingsSchema } from "./office-user/settings.ts";
 import { remoteEnvironments } from "./remote/remote.ts";
 import { diagnoseSandbox } from "./tools/python/diagnose.ts";
 
@@ -20,7 +18,6 @@ const miniwobAct = { kind: "runs", what: "the JavaScript of pages in this proces
 /** The extensions of this package: what each brings to a configuration. */
 export const extensions: readonly Extension[] = [
   { environments: { office: { create: officeEnvironment, settings: officeSettingsSchema } }, defaults },
-  { environments: { "office-user": { create: officeUserEnvironment, settings: officeUserSettingsSchema } } },
   { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment, shop: shopEnvironment } },
   { environments: { harbor: { create: harborEnvironment, settings: harborSettingsSchema } } },
   {

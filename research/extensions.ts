@@ -9,12 +9,15 @@ import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { bfclSettingsSchema } from "./bfcl/settings.ts";
 import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
 import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
+import { officeUserEnvironment } from "./office-user/office-user.ts";
+import { officeUserSettingsSchema } from "./office-user/settings.ts";
 
 /** Nothing of ours is around it: AppWorld's server guards what the code may import, and is no sandbox. */
 const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's server, which is no sandbox" } as const;
 
 /** Environments of research alone: `npm run research -- train --env NAME`. */
 export const researchExtensions: readonly Extension[] = [
+  { environments: { "office-user": { create: officeUserEnvironment, settings: officeUserSettingsSchema } } },
   { environments: { knowledge: { create: knowledgeEnvironment, settings: knowledgeSettingsSchema } } },
   { environments: { bfcl: { create: bfclEnvironment, settings: bfclSettingsSchema } } },
   { environments: { appworld: { create: appworldEnvironment, settings: appworldSettingsSchema, acts: [appworldAct] } } },

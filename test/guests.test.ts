@@ -10,7 +10,7 @@ const guests =
 /** What is left to take out: this list only shrinks. */
 const left: Readonly<Record<string, number>> = {
   "src/cli/model-commands.ts": 3,
-  "src/cli/modes.ts": 2,
+  "src/cli/modes.ts": 1,
   "src/cli/run-commands.ts": 3,
   "src/cli/training-commands.ts": 1,
   "src/sdk/model.ts": 1,

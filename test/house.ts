@@ -163,7 +163,6 @@ export const parts: readonly Part[] = [
     knows: ["src/core"],
   },
   { path: "extensions/http", holds: "what HTTP servers share: keys, bounded bodies, places", knows: ["src/core"] },
-  { path: "extensions/plot", holds: "pictures as SVG", knows: [] },
   {
     path: "extensions/inference",
     holds: "models behind HTTP, in token ids and in messages",
@@ -193,12 +192,6 @@ export const parts: readonly Part[] = [
     path: "extensions/office",
     holds: "the default world ([environments/office.md](environments/office.md))",
     knows: ["src/core", "src/algorithms", "src/tools", "src/environments", "src/training"],
-  },
-  {
-    path: "extensions/office-user",
-    holds:
-      "the office with a simulated user, scripted or behind an endpoint ([office.md](environments/office.md#a-simulated-user))",
-    knows: ["src/core", "src/completions", "src/environments", "src/runs", "extensions/office"],
   },
   {
     path: "extensions/judge",
@@ -278,8 +271,8 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/lab",
-    holds: "the theory lab: exact updates, verdicts on every combination ([lab.md](lab.md))",
-    knows: ["src/core", "src/files", "src/algorithms", "src/terminal", "src/cli", "extensions/plot"],
+    holds: "the theory lab as a library: exact updates, verdicts on every combination ([lab.md](lab.md))",
+    knows: ["src/core", "src/algorithms"],
   },
   {
     path: "extensions/demo",
@@ -312,7 +305,6 @@ export const parts: readonly Part[] = [
       "src/terminal",
       "src/sdk",
       "src/cli",
-      "extensions/plot",
     ],
   },
   {
@@ -374,22 +366,6 @@ export const parts: readonly Part[] = [
     path: "extensions/miniwob",
     holds: "pages of MiniWoB++ in jsdom ([environments/miniwob.md](environments/miniwob.md))",
     knows: ["src/core", "src/environments"],
-  },
-  {
-    path: "extensions/protocol",
-    holds:
-      "protocols: files that say all of a measurement but the player, results that any program fills ([published-tasks.md](published-tasks.md#protocols))",
-    knows: [
-      "src/core",
-      "src/files",
-      "src/statistics",
-      "src/environments",
-      "src/runs",
-      "src/training",
-      "src/terminal",
-      "src/sdk",
-      "src/cli",
-    ],
   },
   {
     path: "extensions/tools",

@@ -39,7 +39,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   "ajv-formats": ["src/tools"],
   "@modelcontextprotocol/client": ["extensions/tools"],
   "cross-spawn": ["extensions/processes"],
-  commander: ["src/cli", "extensions/lab"],
+  commander: ["src/cli"],
   jiti: ["src/training"],
   picocolors: ["src/terminal"],
   "@msgpack/msgpack": ["extensions/remote/verifiers"],

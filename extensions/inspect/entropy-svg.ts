@@ -1,5 +1,5 @@
-import { legend, polyline, round, svg, text } from "../plot/svg.ts";
 import { type EntropyPoint, type Occasion, occasions } from "./entropy.ts";
+import { legend, polyline, round, svg, text } from "./svg.ts";
 
 const colours: Readonly<Record<Occasion, string>> = { start: "#444444", tool: "#c0392b", user: "#1b6ca8" };
 const names: Readonly<Record<Occasion, string>> = {

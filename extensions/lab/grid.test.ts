@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { exampleLines } from "../../research/lab/example-text.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { allCells, type Cell, cellOf, idOf, sameAs, voidReason } from "./cell.ts";
 import { labSettingsSchema } from "./config.ts";
 import { holds, work } from "./counterexample.ts";
 import type { Worked } from "./example.ts";
-import { exampleLines } from "./example-text.ts";
 import { caseOf, caseStore, examine, follow, sizesOf } from "./experiment.ts";
 import { checkSizes, judge, laboratory, type Verdict } from "./grid.ts";
 

@@ -34,7 +34,7 @@ const { values } = parseArgs({
     threads: { type: "string", default: "1" },
     port: { type: "string", default: "9480" },
     python: { type: "string", default: "python3" },
-    /** Writes the split's tasks with their answers there, for `retrograde-rl protocol make`, and trains nothing. */
+    /** Writes the split's tasks with their answers there, for `npm run research -- protocol make`, and trains nothing. */
     tasks: { type: "string" },
   },
 });

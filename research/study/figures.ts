@@ -1,4 +1,4 @@
-import { legend, polyline, round, svg, text } from "../../extensions/plot/svg.ts";
+import { legend, polyline, round, svg, text } from "../../extensions/inspect/svg.ts";
 import { present } from "../../src/core/present.ts";
 import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
 import { type Axis, ratesOf, type Study } from "./definition.ts";

@@ -26,7 +26,7 @@ const mistakes: readonly (readonly [string, string, number])[] = [
   ["train --group-size 0", "rollout.groupSize is 0; expected at least 1.", 2],
   [
     "train --env ofice",
-    'environment.name is "ofice"; expected "conversations", "office", "office-user", "calculation", "calculator", "shop", "harbor"',
+    'environment.name is "ofice"; expected "conversations", "office", "calculation", "calculator", "shop", "harbor", "miniwob"',
     2,
   ],
   ["env check office --no-sampling --set environment.settings.difficulty=huge", 'environment.settings.difficulty is "huge"', 2],

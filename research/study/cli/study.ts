@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, join, resolve } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { mean } from "../../../src/core/mean.ts";
 import { withLock } from "../../../src/files/lock.ts";
@@ -9,6 +8,7 @@ import { count, duration, percent } from "../../../src/terminal/format.ts";
 import { interruptedExitCode, listenForInterrupt } from "../../../src/terminal/interrupt.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { loadModule } from "../../../src/training/config/config-file.ts";
+import { ownProgram } from "../../own-program.ts";
 import { parseStudy, type RunKey, type Study } from "../definition.ts";
 import { estimate, estimateLines } from "../estimate.ts";
 import { executeRun } from "../execute.ts";
@@ -138,12 +138,9 @@ async function allRuns(study: Study, work: Work, screen: Screen): Promise<boolea
   }
 }
 
-const jiti = join(dirname(createRequire(import.meta.url).resolve("jiti")), "jiti-cli.mjs");
-const program = join(import.meta.dirname, "../../main.ts");
-
 /** A process of its own for each run: memory is given back, and runs cannot disturb each other. */
 function start(id: string, { file, folder, keep }: Work, signal: AbortSignal): Promise<void> {
-  const args = [jiti, program, "study", file, "--run", id, "--out", folder, ...(keep ? ["--keep"] : [])];
+  const args = [...ownProgram, "study", file, "--run", id, "--out", folder, ...(keep ? ["--keep"] : [])];
   const child = spawn(process.execPath, [...process.execArgv, ...args], { stdio: "inherit" });
   const stop = () => child.kill("SIGINT");
   signal.addEventListener("abort", stop);

@@ -1,10 +1,10 @@
-import { allCells, type Cell, idOf, optimisers } from "./cell.ts";
-import type { LabSettings } from "./config.ts";
+import { allCells, type Cell, idOf, optimisers } from "../../extensions/lab/cell.ts";
+import type { LabSettings } from "../../extensions/lab/config.ts";
+import { dropTolerance, reachTolerance } from "../../extensions/lab/experiment.ts";
+import type { CellResult, Verdict } from "../../extensions/lab/grid.ts";
+import { sights } from "../../extensions/lab/policy.ts";
 import { exampleLines, short } from "./example-text.ts";
-import { dropTolerance, reachTolerance } from "./experiment.ts";
-import type { CellResult, Verdict } from "./grid.ts";
 import { circumstances, type PaperRow, paperTable } from "./paper.ts";
-import { sights } from "./policy.ts";
 import { answersTo, questions } from "./questions.ts";
 
 /**

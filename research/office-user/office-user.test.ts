@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
+import { demonstrate } from "../../extensions/office/demonstrations.ts";
+import { completeSettings } from "../../extensions/office/settings.ts";
+import type { OfficeTask } from "../../extensions/office/task.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { AssistantMessage, Message } from "../../src/core/messages.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { Episode } from "../../src/environments/environment.ts";
-import { demonstrate } from "../office/demonstrations.ts";
-import { completeSettings } from "../office/settings.ts";
-import type { OfficeTask } from "../office/task.ts";
 import { officeUserEnvironment, talk } from "./office-user.ts";
 import { type Said, scriptedUser } from "./user.ts";
 

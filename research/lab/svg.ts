@@ -1,9 +1,9 @@
-import { legend, polyline, round, svg, text } from "../plot/svg.ts";
-import { type Cell, cellOf, singleTurn } from "./cell.ts";
-import type { LabSettings } from "./config.ts";
-import { type CaseOf, follow } from "./experiment.ts";
-import type { CellResult } from "./grid.ts";
-import type { Size } from "./problem.ts";
+import { legend, polyline, round, svg, text } from "../../extensions/inspect/svg.ts";
+import { type Cell, cellOf, singleTurn } from "../../extensions/lab/cell.ts";
+import type { LabSettings } from "../../extensions/lab/config.ts";
+import { type CaseOf, follow } from "../../extensions/lab/experiment.ts";
+import type { CellResult } from "../../extensions/lab/grid.ts";
+import type { Size } from "../../extensions/lab/problem.ts";
 import { gridRows } from "./report.ts";
 
 /** A line of the plot of J over updates. */

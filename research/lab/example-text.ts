@@ -1,7 +1,7 @@
-import { type Cell, idOf } from "./cell.ts";
-import type { Worked } from "./example.ts";
-import { layoutOf } from "./policy.ts";
-import type { Size } from "./problem.ts";
+import { type Cell, idOf } from "../../extensions/lab/cell.ts";
+import type { Worked } from "../../extensions/lab/example.ts";
+import { layoutOf } from "../../extensions/lab/policy.ts";
+import type { Size } from "../../extensions/lab/problem.ts";
 
 /** A number with as few digits as show it to four places. */
 export function short(value: number): string {

@@ -1,4 +1,4 @@
-import type { OfficeTask } from "../office/task.ts";
+import type { OfficeTask } from "../../extensions/office/task.ts";
 
 /** A message as both sides of a conversation see it: no calls, no results. */
 export interface Said {

@@ -2,12 +2,12 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import type { OfficeTask } from "../../extensions/office/task.ts";
 import { complete, type EndpointSettings } from "../../src/completions/client.ts";
 import { EnvError } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
 import { seedOf } from "../../src/core/random.ts";
 import { appendLine, readRunFile } from "../../src/runs/files.ts";
-import type { OfficeTask } from "../office/task.ts";
 import type { EndpointUser } from "./settings.ts";
 import type { SimulatedUser } from "./user.ts";
 

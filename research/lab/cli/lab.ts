@@ -2,15 +2,24 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { allCells, cellOf, idOf, knowledge } from "../../../extensions/lab/cell.ts";
+import { fullEffort, fullSizes, type LabSettings, labSettingsSchema } from "../../../extensions/lab/config.ts";
+import { sizesOf } from "../../../extensions/lab/experiment.ts";
+import {
+  type CellResult,
+  checkSizes,
+  judge,
+  type Laboratory,
+  laboratory,
+  type Progress,
+  runGrid,
+} from "../../../extensions/lab/grid.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import { makeFolder } from "../../../src/files/folder.ts";
 import { bar, count, duration, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { allCells, cellOf, idOf, knowledge } from "../cell.ts";
-import { fullEffort, fullSizes, type LabSettings, labSettingsSchema } from "../config.ts";
-import { sizesOf } from "../experiment.ts";
-import { type CellResult, checkSizes, judge, type Laboratory, laboratory, type Progress, runGrid } from "../grid.ts";
+import { ownProgram } from "../../own-program.ts";
 import { circumstances, paperTable } from "../paper.ts";
 import { questionRows, questions } from "../questions.ts";
 import { cellLines, examplesOf, exclusions, gridRows, legend, paperRows, reportJson } from "../report.ts";
@@ -123,7 +132,9 @@ async function runAll(lab: Laboratory, screen: Screen): Promise<CellResult[]> {
 function startSecondHalf(): { readonly results: Promise<CellResult[]>; end(): void } {
   const folder = mkdtempSync(join(tmpdir(), "retrograde-lab-"));
   const file = join(folder, "half.json");
-  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1), "--half", file], { stdio: "ignore" });
+  const child = spawn(process.execPath, [...process.execArgv, ...ownProgram, ...process.argv.slice(2), "--half", file], {
+    stdio: "ignore",
+  });
   const results = new Promise<CellResult[]>((resolve, reject) => {
     child.on("error", reject);
     child.on("exit", (code) => {

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { judgeServer, type Reaction } from "../../extensions/judge/server.fixture.ts";
+import type { OfficeTask } from "../../extensions/office/task.ts";
 import { rollout } from "../../src/rollouts/rollout.ts";
 import { testChat } from "../../test/fixtures/chats.ts";
 import { scriptedSampler } from "../../test/scripted-sampler.ts";
-import { judgeServer, type Reaction } from "../judge/server.fixture.ts";
-import type { OfficeTask } from "../office/task.ts";
 import { officeUserEnvironment } from "./office-user.ts";
 
 const chat = testChat("plain");

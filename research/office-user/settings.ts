@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { officeSettingsSchema } from "../../extensions/office/settings.ts";
 import { acts } from "../../src/core/acts.ts";
 import { settingsDoor } from "../../src/core/door.ts";
 import { longestTimer } from "../../src/core/timer.ts";
-import { officeSettingsSchema } from "../office/settings.ts";
 
 const scripted = z.strictObject({ kind: z.literal("scripted") });
 
