@@ -35,7 +35,7 @@ const startRules = {
   "start-at-hundred": startAtHundred,
 } as const satisfies Record<string, Rule<EpisodeFacts>>;
 
-/** Of a trained model: before training one answer to all tasks is what is expected. */
+/** Rules of a trained model: before training, one answer to all tasks is expected. */
 const endRules = {
   ...episodeRules,
   "one-behaviour": oneBehaviour,

@@ -11,8 +11,8 @@ import {
 } from "../../../src/runs/read.ts";
 import { shownPath } from "../../../src/terminal/invocation.ts";
 import { evaluationLine } from "../../../src/terminal/progress.ts";
-import { polyline, svg, text } from "../../plot/svg.ts";
 import { article, escaped, htmlPage } from "../html-page.ts";
+import { polyline, svg, text } from "../svg.ts";
 
 /** Limits by which a page of any run is small enough to send: episodes of each outcome, messages of an episode, letters of a text. */
 const most = { episodes: 6, messages: 40, letters: 4000 };
