@@ -30,7 +30,21 @@ const files = {
   expert: file("expert.mjs", "export default ({ messages }) => ({ content: messages[0].content.slice(9, -1) });\n"),
 };
 const small = [
-  ...["--steps", "1", "--tasks-per-step", "2", "--group-size", "2", "--sft-steps", "2", "--threads", "1", "--no-dashboard"],
+  ...[
+    "--steps",
+    "1",
+    "--tasks-per-step",
+    "2",
+    "--group-size",
+    "2",
+    "--sft-steps",
+    "2",
+    "--sft-learning-rate",
+    "3e-4",
+    "--threads",
+    "1",
+    "--no-dashboard",
+  ],
   ...["--set", "evaluation.k=1", "--set", "algorithm.kind=grpo"],
 ];
 const train = (out: string, ...more: string[]) =>
@@ -61,6 +75,8 @@ test("one command records, teaches and reinforces on tasks of their own, and the
   expect(first.out).toContain("Answers: at most 64 tokens");
   for (const run of [`${out}-sft`, out]) expect(readRun(run).config.rollout).toMatchObject({ maxTokens: 64 });
   expect(first.out).toMatch(/greedy +before .*\n +after sft .* points.*\n +after grpo .* points/);
+  expect(readRun(`${out}-sft`).config.optimizer).toMatchObject({ learningRate: 3e-4 });
+  expect(readRun(out).config.optimizer).toMatchObject({ learningRate: 2e-4 });
   const parts = readFileSync(join(`${out}-demonstrations`, "demonstrations.jsonl"), "utf8");
   const shown = tasks.filter(({ prompt }) => parts.includes(JSON.stringify(prompt)));
   expect(shown.length).toBe(5);
@@ -88,6 +104,8 @@ test("one command records, teaches and reinforces on tasks of their own, and the
   expect(third.out).not.toContain("Training ");
   const other = await train(out, "--teacher", files.expert, "--demonstrations", "4");
   expect(other.error).toContain("the tasks of this training is");
+  const odd = await train(join(folder, "odd"), "--teacher", files.expert, "--sft-learning-rate", "0");
+  expect(odd.error).toContain("--sft-learning-rate is 0; expected a number above 0");
 });
 
 test("from code the same; what cannot be taught is refused before a model is loaded", async () => {

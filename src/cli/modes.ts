@@ -17,7 +17,7 @@ export interface Mode {
 const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 const ofServers = ["inference", "host", "port", "key", "maxBody", "maxConnections", "requestTimeout", "verbose"];
 
-const ofTeachers = ["demonstrations", "keep", "sftSteps", "prices"];
+const ofTeachers = ["demonstrations", "keep", "sftSteps", "sftLearningRate", "prices"];
 
 const resumed: readonly Mode[] = [{ with: ["resume"], ignores: [] }];
 const withoutResume: readonly Mode[] = [

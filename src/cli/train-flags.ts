@@ -19,4 +19,5 @@ export interface TrainFlags extends SettingValues {
   readonly keep?: string;
   readonly prices?: string;
   readonly sftSteps?: string;
+  readonly sftLearningRate?: string;
 }

@@ -19,6 +19,7 @@ export const agentCommands: AddCommands = (program, { screen, errorScreen, exit,
     .option("--demonstrations <n>", "with --teacher: the tasks that it plays (default: half, at most 100)")
     .option("--keep <rule>", "with --teacher: the episodes that are learned from (default: reward >= 1)")
     .option("--sft-steps <n>", "with --teacher: steps on demonstrations (default: 40)")
+    .option("--sft-learning-rate <x>", "with --teacher: AdamW's on demonstrations (default: --learning-rate)")
     .option("--prices <list>", "with --teacher: its input,output prices of a million tokens")
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
     .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")

@@ -50,7 +50,7 @@ async function trainTaught(
   flags: TrainFlags,
   screen: Screen,
 ): Promise<number> {
-  const { teacher, demonstrations: tasks, keep, prices, sftSteps: steps } = flags;
+  const { teacher, demonstrations: tasks, keep, prices, sftSteps: steps, sftLearningRate: rate } = flags;
   const given = {
     ...{ ...training, ...withSettings(file, settings) },
     ...(file.rewards === undefined ? {} : { rewards: file.rewards }),
@@ -60,6 +60,7 @@ async function trainTaught(
       ...(keep === undefined ? {} : { keep }),
       ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
       ...(steps === undefined ? {} : { steps: wholeNumber("--sft-steps", steps) }),
+      ...(rate === undefined ? {} : { learningRate: positiveNumber("--sft-learning-rate", rate) }),
     },
   };
   let last: RunPlan | undefined;
@@ -83,4 +84,10 @@ async function trainTaught(
 function wholeNumber(flag: string, text: string): number {
   if (/^[1-9]\d*$/.test(text)) return Number(text);
   throw new ConfigError(flag, text, { expected: "a whole number from 1 on" });
+}
+
+function positiveNumber(flag: string, text: string): number {
+  const value = Number(text);
+  if (value > 0 && Number.isFinite(value)) return value;
+  throw new ConfigError(flag, text, { expected: "a number above 0" });
 }
