@@ -33,7 +33,7 @@ test("make-model.ts opens the engine and writes a model", async () => {
 });
 
 test("bfcl.ts looks for the benchmark's files", async () => {
-  expect(await recipe("bfcl.ts", out, join(folder, "nowhere"))).toContain("`retrograde-rl data bfcl` downloads the right files");
+  expect(await recipe("bfcl.ts", out, join(folder, "nowhere"))).toContain("-- data bfcl` downloads the right files");
 });
 
 test("calculator-agent.ts comes as far as the engine's settings", async () => {

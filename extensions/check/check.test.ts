@@ -134,3 +134,26 @@ test("tasks of Math.random and state that episodes share are found, and nothing 
     ),
   ).toMatch(/^The episode of task 0 of test is another one .* from message 2 on: .*\\"n\\":1/);
 }, 600_000);
+
+test("chance is the success of naming one of the request's names and numbers", async () => {
+  const who = ["Ana", "Ben", "Cleo", "Dörte-Lee"];
+  const environment = defineEnvironment({
+    name: "who",
+    tasks: (random) => ({ prompt: `${who.join(", ")} 1.5`, named: random.pick([...who, "1.5"]) }),
+    start: ({ named }) => ({ tools: [], reward: ({ answer }) => Number(answer === named) }),
+  });
+  const { chance, policies } = await checkEnvironment(environment, { seed: 1, tasks: 300, trainingTasks: 10, rollout });
+  expect(Math.abs((chance?.mean ?? 0) - 0.2)).toBeLessThan(0.08); // 3.5 standard errors of 300 draws
+  expect(policies.some(({ name }) => name.startsWith("chance"))).toBe(false);
+});
+
+test("the overlap of splits is known where an expert returns its own messages alone", async () => {
+  const tasks = { train: [{ prompt: "Say yes." }, { prompt: "Say no." }], test: [{ prompt: "Say yes." }, { prompt: "Say so." }] };
+  const environment = defineEnvironment({ name: "say", tasks, start: () => ({ tools: [], reward: () => 1 }) });
+  const expert = {
+    behaviours: [],
+    play: () => ({ messages: [{ role: "assistant", content: "yes" } as const], score: { reward: 1 } }),
+  };
+  const { overlap } = await checkEnvironment({ ...environment, expert }, { seed: 1, tasks: 2, trainingTasks: 2, rollout });
+  expect(overlap).toEqual([{ split: "test", texts: 2, shared: 1 }]);
+});

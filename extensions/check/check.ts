@@ -22,7 +22,7 @@ import { measureCopying } from "./copying.ts";
 import { type LazyReport, searchLazyPolicies, successOf } from "./lazy.ts";
 import { measureOverlap } from "./overlap.ts";
 import { playScript } from "./play.ts";
-import { blindPolicies, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
+import { blindPolicies, chancePolicy, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
 import { findUnrepeatable } from "./repeats.ts";
 import type { EnvironmentReport, ModelReport } from "./report.ts";
 import { openenvRules } from "./rules.ts";
@@ -85,13 +85,16 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   const policies: { name: string; success: Estimate }[] = [];
   // Where nothing is called, what the expert says is all that it does.
   const acts = played.some(({ messages, protocol }) => protocol !== undefined || messages.some(({ role }) => role === "tool"));
-  for (const policy of [...blindPolicies, ...(acts ? talkingPolicies : [])]) {
+  const measure = async (policy: DegeneratePolicy) => {
     try {
-      policies.push({ name: policy.name, success: share(await estimate(policy, tasks, played)) });
+      return [{ name: policy.name, success: share(await estimate(policy, tasks, played)) }];
     } catch (problem) {
       unchecked.push(`The policy "${policy.name}": left out, since playing it failed: ${reasonOf(problem)}`);
+      return [];
     }
-  }
+  };
+  for (const policy of [...blindPolicies, ...(acts ? talkingPolicies : [])]) policies.push(...(await measure(policy)));
+  const [chance] = await measure(chancePolicy);
 
   onProgress("the best of many fixed policies");
   let lazy: LazyReport = { choices: [], combined: [], leftOut: [] };
@@ -151,6 +154,7 @@ export async function checkEnvironment(environment: Environment, options: CheckO
     split,
     tasks: tasks.length,
     ...measured,
+    ...(chance === undefined ? {} : { chance: chance.success }),
     lazy: { choices: lazy.choices, combined: lazy.combined },
     rules: openenvRules(measured),
     overlap,
@@ -210,8 +214,13 @@ export async function checkModel(
   const groups = await groupsOf(source, "check-signal", rollout.groupSize, rollout.temperature);
   const hasSignal = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
   onProgress("copying");
-  const episode = tasks[0] && (await whileEpisode(environment, tasks[0], 0, (started) => started));
-  const performances = played.slice(0, 100).map((performance) => ({ ...performance, tools: episode?.tools ?? [] }));
+  const starts = [];
+  for (const task of tasks.slice(0, 100)) starts.push(await whileEpisode(environment, task, 0, (started) => started));
+  const lengths = starts.map(({ messages, tools }) => chat.open(messages, tools).ids.length);
+  const prompt = { mean: mean(lengths), longest: Math.max(...lengths) };
+  const performances = starts.flatMap(({ messages: opening, tools }, i) =>
+    played[i] === undefined ? [] : [{ ...played[i], opening, tools }],
+  );
   const copying = await measureCopying(engine, chat, performances);
-  return { greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize, copying };
+  return { prompt, greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize, copying };
 }

@@ -38,8 +38,9 @@ function engineOf(p: number, values: readonly string[]) {
 }
 
 test("what was said before is copied where all of its tokens together have more than one half; what is new is not asked for", async () => {
-  const performance = { messages, score: { reward: 1 }, tools: [bookRoom] };
-  const measured = (p: number) => measureCopying(engineOf(p, ["e10", "Kim Lee"]), chat, [performance, performance]);
+  const performance = { messages, score: { reward: 1 }, tools: [bookRoom], opening: messages.slice(0, 1) };
+  const bare = { ...performance, messages: messages.slice(1) };
+  const measured = (p: number) => measureCopying(engineOf(p, ["e10", "Kim Lee"]), chat, [performance, bare]);
   // "flex" and "Ana" are new.
   const places = (copied: number) => [
     { place: "book_room.id", values: 2, copied },

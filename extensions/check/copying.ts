@@ -2,9 +2,8 @@ import type { Chat } from "../../src/chat/chat.ts";
 import type { AssistantMessage, Message } from "../../src/core/messages.ts";
 import type { ActionInContext } from "../../src/core/trajectory.ts";
 import type { Engine } from "../../src/engines/engine.ts";
-import type { Performance } from "../../src/environments/environment.ts";
+import type { Episode, Performance } from "../../src/environments/environment.ts";
 import { encodeDemonstration } from "../../src/rollouts/demonstration.ts";
-import type { Tool } from "../../src/tools/tool.ts";
 
 /** How well a model copies in one place of what it writes. */
 export interface Copying {
@@ -25,14 +24,16 @@ interface CopiedValue {
 /**
  * Measures copying in the expert's episodes: a value that occurs earlier in the conversation counts as copied where the model gives all of its tokens
  * together more than one half.
+ * @param performances of the expert, each with what its episode begins with
  */
 export async function measureCopying(
   engine: Pick<Engine, "logprobs">,
   chat: Chat,
-  performances: readonly (Performance & { readonly tools: readonly Tool[] })[],
+  performances: readonly (Performance & Pick<Episode, "tools"> & { readonly opening: Episode["messages"] })[],
 ): Promise<Copying[]> {
   const places = new Map<string, { values: number; copied: number }>();
-  for (const [i, { messages, protocol, tools }] of performances.entries()) {
+  for (const [i, { messages: own, protocol, tools, opening }] of performances.entries()) {
+    const messages = own[0]?.role === "assistant" ? [...opening, ...own] : own; // an expert may leave out what it was asked
     const samples = encodeDemonstration(chat, String(i), messages, tools, protocol);
     const logprobs = await engine.logprobs(samples, { temperature: 1 });
     const indices = messages.flatMap(({ role }, at) => (role === "assistant" ? [at] : []));

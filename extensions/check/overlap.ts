@@ -23,8 +23,10 @@ export async function measureOverlap(
 ): Promise<Overlap[]> {
   const trained = new Set<string>();
   const textsOf = async (task: Parameters<Environment["start"]>[0]): Promise<string[]> => {
-    const { messages } = environment.expert?.play(task) ?? (await whileEpisode(environment, task, 0, (episode) => episode));
-    return messages.flatMap(({ role, content }) => (role === "user" ? [content] : []));
+    const played = environment.expert?.play(task).messages ?? [];
+    const begins = played.length > 0 && played[0]?.role !== "assistant"; // else the expert leaves out what it was asked
+    const opening = begins ? [] : await whileEpisode(environment, task, 0, ({ messages }) => messages);
+    return [...opening, ...played].flatMap(({ role, content }) => (role === "user" ? [content] : []));
   };
   const size = Math.min(counts.train, await environment.size("train"));
   for (let at = 0; at < size; at += chunk) {

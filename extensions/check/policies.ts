@@ -27,6 +27,15 @@ export const blindPolicies: readonly DegeneratePolicy[] = [
   { name: "random calls and words", script: (task) => randomScript(randomStream(0, "random-policy", task)) },
 ];
 
+/** The chance of an answer of the right form, where the answer is one of the names and numbers that the request names. */
+export const chancePolicy: DegeneratePolicy = {
+  name: "chance: a name or number of the request, at random",
+  script: (task) => {
+    const random = randomStream(0, "chance", task);
+    return (view) => words(random.pick(lastUserText(view).match(/\p{Lu}[\p{L}-]*|\d+(?:[.,:]\d+)*/gu) ?? [""]));
+  },
+};
+
 /** Policies that act as the expert does, and say what needs no understanding. */
 export const talkingPolicies: readonly DegeneratePolicy[] = [
   saying('acts as the expert, always closes with "Done."', () => "Done."),

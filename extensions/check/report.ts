@@ -17,6 +17,8 @@ export interface EnvironmentReport {
   readonly lazy: Omit<LazyReport, "leftOut">;
   /** Success of policies that understand nothing. */
   readonly policies: readonly { readonly name: string; readonly success: Estimate }[];
+  /** Success of naming one of the request's names and numbers at random. */
+  readonly chance?: Estimate;
   /** OpenEnv's rules for golden solution, floor and canaries, on these numbers. */
   readonly rules: readonly RuleResult[];
   readonly overlap: readonly Overlap[];
@@ -28,6 +30,8 @@ export interface EnvironmentReport {
 }
 
 export interface ModelReport {
+  /** Tokens of what an episode begins with, tools included. */
+  readonly prompt: { readonly mean: number; readonly longest: number };
   readonly greedy: Estimate;
   readonly sampled: Estimate;
   readonly attempts: number;

@@ -12,6 +12,7 @@ import { resolveConfig } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { checkEnvironment } from "../check.ts";
+import { chancePolicy } from "../policies.ts";
 import type { EnvironmentReport } from "../report.ts";
 
 export interface EnvironmentCheckFlags extends SettingValues {
@@ -95,6 +96,7 @@ function checkLines({
   expert,
   lazy,
   policies,
+  chance,
   rules,
   overlap,
   model,
@@ -108,6 +110,7 @@ function checkLines({
     ...section("Scripted policies", [
       ...(expert === undefined ? [] : [`${interval(expert)}  the expert`]),
       ...policies.map(({ name, success }) => `${interval(success)}  ${name}`),
+      ...(chance === undefined ? [] : [`${interval(chance)}  ${chancePolicy.name}`]),
     ]),
     ...section(
       "What a perfect policy reaches that makes one choice without looking, by its best constant answer",
@@ -141,6 +144,7 @@ function checkLines({
     ...(model === undefined
       ? []
       : section("The model before training", [
+          `${model.prompt.mean.toFixed(0)} tokens of a prompt on average, at most ${model.prompt.longest}`,
           `${interval(model.greedy)}  at temperature 0`,
           `${interval(model.sampled)}  at temperature 1, ${plural(model.attempts, "attempt")} each`,
           `${interval(model.signal)}  of groups of ${model.groupSize} have different rewards`,
