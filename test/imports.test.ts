@@ -5,7 +5,7 @@ import { houseTable, partOf, parts, root } from "./house.ts";
 
 /** Rooms inside of a part, lowest first: a room imports only lower ones. The part's own files may import them all. */
 const staircases: Readonly<Record<string, readonly string[]>> = {
-  "extensions/local": ["machine", "graph", "model", "training", "sampling", "workers"],
+  "extensions/local": ["machine", "graph", "model", "training", "sampling"],
   "src/training": ["config", "record", "sampling", "update", "evaluation", "supervised"],
   "src/algorithms": ["objectives", "step", "advantages", "terms", "settings", "policy-gradient", "seeupo"],
 };

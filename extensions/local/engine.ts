@@ -19,6 +19,7 @@ import { localCapabilities } from "./capabilities.ts";
 import { adaptedConfig, arraysOf, deviceParameters, type HeldModel, holdModel } from "./held.ts";
 import { isGpu } from "./machine/device.ts";
 import { gpuCacheBytes, gpuPassBytes } from "./machine/gpu-memory.ts";
+import { NativeRunThread } from "./machine/native/run-thread.ts";
 import { readAdapter } from "./model/adapter-folder.ts";
 import { copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
@@ -37,7 +38,6 @@ import { readState, writeHeldAdapter, writeModel, writeState } from "./state.ts"
 import { LocalCritic } from "./training/critic.ts";
 import { Learner, type LearnerOptions, type TrainingCount } from "./training/learner.ts";
 import type { ParameterStore, Placed } from "./training/parameter-store.ts";
-import { Workers } from "./workers/workers.ts";
 
 /**
  * Opens a model for sampling and training on this machine.
@@ -71,7 +71,7 @@ export class LocalEngine implements Engine {
   readonly #held: HeldModel;
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
-  readonly #workers: Workers | undefined;
+  readonly #workers: readonly NativeRunThread[];
   readonly #sampler: LocalSampler;
   readonly #samplerOptions: SamplerOptions;
   readonly #staysOnDevice: boolean;
@@ -102,23 +102,18 @@ export class LocalEngine implements Engine {
       capabilities: localCapabilities(provider),
       ...((weights === "int8" || precision === "bfloat16") && { logprobTolerance: roundedLogprobTolerance }),
     };
-    if (workers > 1)
-      this.#workers = new Workers(workers - 1, {
-        ...{ config, recompute, passBytes },
-        learned: learned.arrays,
-        frozen: frozen.arrays,
-      });
+    this.#workers = Array.from({ length: workers - 1 }, () => new NativeRunThread());
     this.#learnerOptions = {
       ...{ threads, provider, runtime, precision, maxLength: this.info.maxLength },
       ...{ count: this.#count, order: this.#order, frozen, rounded: held.precision === "float32" ? undefined : sampled },
       ...{ recompute, passBytes, restBytes },
     };
     this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
-    const { weightsAsInputs, lookup } = sampling;
+    const { weightsAsInputs } = sampling;
     const cacheBytes = sampling.cacheBytes ?? (isGpu(provider) ? gpuCacheBytes(forGood) : undefined) ?? defaultCacheBytes;
     this.#samplerOptions = {
       ...{ threads, provider, runtime, precision, slots, maxLength: this.info.maxLength },
-      ...{ cacheBytes, decode, weights, weightsAsInputs, lookup, rounded: sampled },
+      ...{ cacheBytes, decode, weights, weightsAsInputs, rounded: sampled },
     };
     // On a device the sampler computes with the tensors that steps change, and needs no arrays.
     this.#staysOnDevice = staysOnDevice(config, this.#samplerOptions);
@@ -289,7 +284,7 @@ export class LocalEngine implements Engine {
     await this.#critic?.close();
     await this.#setReference(undefined);
     await this.#held.frozen.dispose();
-    await this.#workers?.close();
+    for (const thread of this.#workers) await thread.close();
   }
 
   #frozenParts(): FrozenParts {

@@ -111,7 +111,7 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     // Values, gradient and two moments.
     ...(use.critic ? [{ name: "critic", bytes: 4 * learnedBytes }] : []),
     ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
-    ...workersParts((use.workers ?? 1) - 1, weights, learnedBytes),
+    ...workersParts((use.workers ?? 1) - 1, learnedBytes),
   ];
   const passes = passesOf(config, { ...use, length }, learnedBytes);
   const passing = [
@@ -182,10 +182,9 @@ function frozenPolicies(ahead: number, learnedBytes: number, sampling: readonly 
   return [{ name: "frozen policies", bytes: (ahead + 1) * (learnedBytes + totalBytes(sampling)) }];
 }
 
-/** Each worker has parameters and a gradient of its own, and a thread; what carries the parameters there has them once more. */
-function workersParts(others: number, weights: number, learnedBytes: number): MemoryPart[] {
-  if (others === 0) return [];
-  return [{ name: "workers", bytes: weights + others * (threadBytes + weights + 2 * learnedBytes) }];
+/** Each worker has a thread and a gradient of its own. */
+function workersParts(others: number, learnedBytes: number): MemoryPart[] {
+  return others === 0 ? [] : [{ name: "workers", bytes: others * (threadBytes + 2 * learnedBytes) }];
 }
 
 export function totalBytes(parts: readonly MemoryPart[]): number {

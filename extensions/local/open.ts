@@ -75,7 +75,6 @@ export async function openLocal(
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(settings),
         weightsAsInputs,
-        lookup: use?.training === false,
       },
     }),
     device: said === undefined ? description : `${description}: ${said}`,

@@ -46,8 +46,6 @@ export interface LocalEngineOptions {
     readonly cacheBytes?: number;
     /** Whether weights are inputs of its session: slower with few rows, and not held again. Default: from 512 MiB on. */
     readonly weightsAsInputs?: boolean;
-    /** Whether an action that is sampled alone is drafted from what was said before: faster, and equal up to rounding. Default false. */
-    readonly lookup?: boolean;
   };
 }
 

@@ -45,7 +45,7 @@ export const localSettings = z.strictObject({
     .max(64)
     .optional()
     .describe(
-      "training passes side by side, each with a thread and a copy of the weights ([engine.md](engine.md#workers)). Default 1",
+      "training passes side by side, each with a thread and a gradient of its own ([engine.md](engine.md#workers)). Default 1",
     ),
   memory: z
     .number()
@@ -107,6 +107,6 @@ export const localChecks: readonly Check<LocalChoice>[] = [
       workers === 1 || ((device === "cpu" || device === "auto") && !isRounded(lora?.base) && !otherRuntime),
     setting: "workers",
     expected: "1",
-    hint: "Only sessions of float32 on the processor, in ONNX Runtime's binding for Node, can be made side by side.",
+    hint: "Only sessions of float32 on the processor, by ONNX Runtime's C API, can be made side by side.",
   },
 ];

@@ -4,7 +4,7 @@ import { deviceFailure, fallbackError, isFallback, missingProvider } from "../ma
 import { type Binding, NativeSession } from "../machine/native/session.ts";
 import { DeviceTensor } from "../machine/native/tensor.ts";
 import { defaultRuntime, nativeRuntime } from "../machine/native.ts";
-import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../machine/runtime.ts";
+import type { RunOptions, RunThread, Runtime, RuntimeSession, RuntimeTensor } from "../machine/runtime.ts";
 import { create } from "./create.ts";
 import { DeviceMemory } from "./device-memory.ts";
 import type { Graph } from "./graph.ts";
@@ -31,11 +31,13 @@ export class Session {
   readonly #session: RuntimeSession;
   readonly #provider: Provider;
   readonly #runtime: Runtime;
+  readonly #thread: RunThread | undefined;
 
-  private constructor(session: RuntimeSession, provider: Provider, runtime: Runtime) {
+  private constructor(session: RuntimeSession, provider: Provider, runtime: Runtime, thread: RunThread | undefined) {
     this.#session = session;
     this.#provider = provider;
     this.#runtime = runtime;
+    this.#thread = thread;
   }
 
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
@@ -51,7 +53,7 @@ export class Session {
         externalData: besideModel(graph),
         ...{ captured: options.captured, precision },
       });
-      return new Session(session, provider, runtime);
+      return new Session(session, provider, runtime, options.thread);
     } catch (cause) {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
       throw (
@@ -108,7 +110,8 @@ export class Session {
     options?: RunOptions,
   ): Promise<Readonly<Record<string, RuntimeTensor>>> {
     try {
-      return await this.#session.run(tensorsOf(this.#runtime, await this.#placed(feeds)), fetch, options);
+      const inputs = tensorsOf(this.#runtime, await this.#placed(feeds));
+      return await this.#session.run(inputs, fetch, { ...options, thread: this.#thread });
     } catch (cause) {
       throw deviceFailure(isGpu(this.#provider), cause) ?? new EngineError("ONNX Runtime", reasonOf(cause), { cause });
     }

@@ -1,4 +1,4 @@
-import type { Runtime } from "./runtime.ts";
+import type { RunThread, Runtime } from "./runtime.ts";
 
 /** An execution provider of ONNX Runtime. */
 export type Provider = "cpu" | "webgpu" | "cuda";
@@ -17,6 +17,8 @@ export interface SessionOptions {
   readonly runtime?: Runtime;
   /** The number of threads of the CPU. */
   readonly threads: number;
+  /** As `RunOptions.thread`, of all runs. */
+  readonly thread?: RunThread;
   /** The CPU if left out. */
   readonly provider?: Provider;
   /** The precision of products, on CUDA. Default "float32". */
@@ -34,7 +36,7 @@ export interface SessionOptions {
 export type Kernel = "FusedMatMul" | "LogSoftmax" | "ConstantOfShape" | "InverseDeviation" | "SizeVector";
 
 /**
- * Kernels that a provider of ONNX Runtime 1.30 lacks, as measured (docs/gpu.md). "SizeVector" is an integer vector put together when the
+ * Kernels that a provider of ONNX Runtime 1.30 lacks, as measured (research/notes/gpu.md). "SizeVector" is an integer vector put together when the
  * graph runs: providers of GPUs leave that to the CPU. "InverseDeviation" is the second output of SimplifiedLayerNormalization: WebGPU's
  * kernel writes the mean there.
  */

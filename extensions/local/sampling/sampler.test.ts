@@ -139,6 +139,17 @@ test("a request that cancels itself and its twin while both draw leaves the othe
   expect(sampler.takeStats().sampledTokens).toBe(1 + 3 * 8);
 });
 
+test("a row that another one's token cancels before it draws leaves its slot to its twin", async () => {
+  const stop = new AbortController();
+  const context = request().context;
+  const first = request({ context: [...context, 1], onToken: () => stop.abort() });
+  const [holder, twin] = [request({ signal: stop.signal, seed: 1 }), request({ seed: 2 })];
+  const sampler = makeSampler();
+  const [, cancelled, kept] = await Promise.allSettled([first, holder, twin].map((each) => sampler.sample(each)));
+  expect(cancelled?.status).toBe("rejected");
+  expectSame(kept?.status === "fulfilled" ? [kept.value] : [], await all(makeSampler(), [twin]));
+});
+
 test("tokens are drawn as often as the model says", async () => {
   const draws = 1500;
   const requests = Array.from({ length: draws }, (_, seed) => request({ maxTokens: 1, seed }));

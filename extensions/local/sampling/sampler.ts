@@ -11,7 +11,6 @@ import type { Placed } from "../training/parameter-store.ts";
 import { needsLogits, numbersDrawn } from "./choose.ts";
 import { DeviceSampling, staysOnDevice } from "./device-sampling.ts";
 import { cacheBytesOfToken, type Entries } from "./entries.ts";
-import { Lookup } from "./lookup.ts";
 import { PrefixCache } from "./prefix-cache.ts";
 import {
   adopt,
@@ -43,11 +42,6 @@ export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "w
   readonly cacheBytes: number;
   /** Tokens of the shortest class of rows that are decoded together; decided by what a step reads if left out. */
   readonly shortestClass?: number;
-  /**
-   * Whether a row that is sampled alone is drafted from what was said before. What is drawn stays the same up to rounding: a run over several tokens
-   * sums in another order than one over each. Default false; a device drafts nothing.
-   */
-  readonly lookup?: boolean;
   /** Parameters that are on the provider's device already, in place of the sampler's. */
   readonly placed?: () => Promise<Placed>;
   /** Text of an action so far, for stop strings. */
@@ -79,7 +73,6 @@ export class LocalSampler {
   readonly #rows: RowPools<Row>;
   /** Memory of a run's inputs, kept from run to run while actions are being sampled. */
   readonly #scratch = { mask: new GrowableFloats(), cache: new GrowableFloats() };
-  readonly #lookup: Lookup | undefined;
   readonly #turns = new Turns();
   #running: Promise<void> | undefined;
   #stats = { sampledTokens: 0, prefilledTokens: 0, seconds: 0 };
@@ -98,7 +91,6 @@ export class LocalSampler {
       this.#device,
     );
     this.#prefixes = new PrefixCache(config.kvHeads, options.cacheBytes);
-    if (options.lookup && this.#device === undefined) this.#lookup = new Lookup();
   }
 
   /** @throws EngineError while requests are in flight */
@@ -320,38 +312,17 @@ export class LocalSampler {
   /** One token for every row that has one pending token; rows with more keep their place and wait. Each class of lengths is a run. */
   async #decode(graph: SamplingGraph): Promise<void> {
     const { rows: present } = this.#rows;
-    const draft = present.length === 1 ? this.#lookup?.draftOf(present[0]) : undefined;
-    if (draft !== undefined) return this.#decodeDraft(graph, present[0], draft);
     for (const row of present) this.#rows.reserve(row, row.tokens.length + 1);
     const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
     await this.#rows.reading(async () => {
       for (const { rows, capacity, cache, view } of this.#rows.pools()) {
         if (rows.every((row) => row.pending.length > 1)) continue;
-        const step = () => this.#step(graph, rows, 1, capacity, view(), { place: steps.length });
+        const step = () => this.#step(graph, rows, 1, capacity, view(), steps.length);
         steps.push({ rows, outputs: await (this.#device?.decode(rows, cache) ?? step()) });
       }
     });
     // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
     for (const { rows, outputs } of steps) await this.#advance(rows, 1, outputs);
-  }
-
-  /** One run over a row's next token and a draft of what follows it: draws as long as what is drawn is what was drafted. */
-  async #decodeDraft(graph: SamplingGraph, row: Row, draft: readonly TokenId[]): Promise<void> {
-    const fed = [...row.pending, ...draft];
-    row.pending = fed;
-    this.#rows.reserve(row, row.tokens.length + fed.length);
-    const found = this.#rows.viewOf(row);
-    if (found === undefined) return;
-    const { capacity, ...cache } = found;
-    const outputs = await this.#rows.reading(() => this.#step(graph, [row], fed.length, capacity, cache, { reads: "all" }));
-    if (!this.#rows.has(row)) return; // cancelled meanwhile
-    // What turns out not to be drawn is behind the row's tokens, and written over.
-    if (outputs.made) this.#rows.append([{ of: row, row: 0, count: fed.length }], outputs.made);
-    for (let i = 0; i < fed.length && this.#rows.has(row) && row.pending[0] === fed[i]; i++) {
-      row.pending = [fed[i]];
-      markCached(row, row.tokens.length + 1);
-      await this.#draw(row, i, outputs);
-    }
   }
 
   async #step(
@@ -360,9 +331,9 @@ export class LocalSampler {
     chunk: number,
     cachedTokens: number,
     cache: Entries,
-    { reads = "last", place }: { readonly reads?: "last" | "all"; readonly place?: number } = {},
+    place?: number,
   ): Promise<StepOutputs> {
-    const inputs = stepInputs(rows, chunk, cachedTokens, this.#scratch.mask, reads);
+    const inputs = stepInputs(rows, chunk, cachedTokens, this.#scratch.mask);
     const logits = rows.some((row) => needsLogits(row.choice));
     return graph.step({ ...inputs, ...cache }, { logits, place });
   }
@@ -432,7 +403,6 @@ export class LocalSampler {
   /** @param holder the row whose slot has its tokens */
   #finish(row: Row, holder: Row, finish: SampledAction["finish"]): void {
     const { cacheKey } = row.request;
-    this.#lookup?.keep([...holder.tokens, ...row.action.tokens.slice(-1)]);
     if (cacheKey !== undefined) this.#prefixes.store(cacheKey, holder.tokens, (from) => this.#rows.take(holder, from));
     row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
   }

@@ -12,14 +12,12 @@ export const prefillScoreBytes = 64 * 2 ** 20;
 /**
  * Inputs of a run over the next tokens of some rows, at most `chunk` each.
  * @param mask its memory
- * @param reads whose distributions are read: that behind each row's last token, or those behind all
  */
 export function stepInputs(
   rows: readonly Pick<Row, "tokens" | "pending" | "choice">[],
   chunk: number,
   cached: number,
   mask: GrowableFloats,
-  reads: "last" | "all",
 ): Omit<StepInputs, "keys" | "values"> {
   const tokens = new Int32Array(rows.length * chunk);
   const positions = new BigInt64Array(rows.length * chunk);
@@ -36,10 +34,8 @@ export function stepInputs(
       seen.fill(0, line, line + row.tokens.length);
       seen.fill(0, line + cached, line + cached + c + 1);
     }
-    for (let c = reads === "all" ? 0 : count - 1; c < count; c++) {
-      read.push(r * chunk + c);
-      inverseTemperatures.push(1 / (row.choice.temperature || 1));
-    }
+    read.push(r * chunk + count - 1);
+    inverseTemperatures.push(1 / (row.choice.temperature || 1));
   });
   return {
     ...{ rows: rows.length, chunk, cached, tokens, positions, mask: seen },

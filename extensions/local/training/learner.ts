@@ -4,6 +4,7 @@ import type { ActionInContext } from "../../../src/core/trajectory.ts";
 import type { CallOrder } from "../../../src/engines/call-order.ts";
 import type { EngineStats, StepOptions } from "../../../src/engines/engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
+import type { RunThread } from "../machine/runtime.ts";
 import { requireSampleTokens } from "../machine/token-ids.ts";
 import { Turns } from "../machine/turns.ts";
 import { type Arrays, copyOf, dataOf } from "../model/arrays.ts";
@@ -15,10 +16,10 @@ import { AdamW } from "./adamw.ts";
 import { DeviceAdamW, type Optimiser } from "./device-adamw.ts";
 import { addInTurns, DeviceSums, type Gradients } from "./gradient-sums.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
-import { onHost, type ParameterStore, type Placed } from "./parameter-store.ts";
+import type { ParameterStore, Placed } from "./parameter-store.ts";
 import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
 import { type Pass, Passes } from "./passes.ts";
-import { type PassWorkers, sharesOf, worthSharing } from "./shares.ts";
+import { sharesOf, worthSharing } from "./shares.ts";
 
 /** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
 export const shortRow = 768;
@@ -57,8 +58,8 @@ export interface LearnerOptions extends SessionOptions {
   readonly passBytes?: number;
   /** Where a whole graph held more than this, it is closed while actions are sampled. Default 320 MiB. */
   readonly restBytes?: number;
-  /** Others that make passes beside this thread, each its share of the micro-batches; none if left out. */
-  readonly workers?: PassWorkers;
+  /** Threads that make passes beside each other and one more, each its share of the micro-batches. Default none. */
+  readonly workers?: readonly RunThread[];
 }
 
 export interface PassOptions {
@@ -75,8 +76,10 @@ export class Learner {
   readonly #config: ModelConfig;
   /** Those that have all threads. */
   readonly #passes: Passes;
-  /** Those made beside the workers', with one thread. */
-  readonly #beside: Passes;
+  /** Those that are made side by side, with one thread each: a share here, and one by each worker. */
+  readonly #beside: readonly Passes[];
+  /** Gradients of the workers' shares. */
+  readonly #elsewhere: Map<string, Float32Array>[] = [];
   readonly #options: LearnerOptions;
   #gradient: ParameterStore | undefined;
   /** Where passes add to it. */
@@ -97,7 +100,8 @@ export class Learner {
     const passOptions = { threads, provider, runtime, precision, rounded, ...sizes, trained: parameters.shapes };
     this.#config = config;
     this.#passes = new Passes(config, heads, passOptions);
-    this.#beside = new Passes(config, heads, { ...passOptions, threads: 1 });
+    const { workers = [] } = options;
+    this.#beside = [undefined, ...workers].map((thread) => new Passes(config, heads, { ...passOptions, threads: 1, thread }));
     this.#options = options;
   }
 
@@ -175,12 +179,11 @@ export class Learner {
 
   /** Gives back the memory of passes layer by layer, and of large whole graphs. */
   async rest(): Promise<void> {
-    for (const passes of [this.#passes, this.#beside]) await passes.rest();
-    await this.#options.workers?.rest();
+    for (const passes of [this.#passes, ...this.#beside]) await passes.rest();
   }
 
   async close(): Promise<void> {
-    for (const passes of [this.#passes, this.#beside]) await passes.close();
+    for (const passes of [this.#passes, ...this.#beside]) await passes.close();
     await this.forgetGradient();
     if (this.optimiser instanceof DeviceAdamW) await this.optimiser.close();
     await this.parameters.dispose();
@@ -195,8 +198,7 @@ export class Learner {
     const { passBytes, provider } = this.#options;
     const most = microBatchTokens(this.#config, limit, this.parameters.bytes, passBytes, passLimits(provider));
     const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
-    const { workers } = this.#options;
-    const shares = workers !== undefined && rows.length > 1 && worthSharing(this.#config, tokens) ? workers.count + 1 : 1;
+    const shares = rows.length > 1 && worthSharing(this.#config, tokens) ? this.#beside.length : 1;
     const each = shares > 1 ? evenShare(tokens, most, shares) : most;
     return { samples, batches: batchRows(rows, each).map(packBatch), shares };
   }
@@ -228,30 +230,39 @@ export class Learner {
 
   /** Makes passes here, or shared out; those with weights add to the gradient. @returns each one's numbers, in order */
   async #made({ shares }: Packed, passes: readonly Pass[], parameters?: Placed): Promise<Float32Array[]> {
-    const { workers, frozen } = this.#options;
+    const { frozen } = this.#options;
     const learned = parameters ?? (await this.parameters.placed());
     const all = new Map([...(await frozen.placed()), ...learned]);
     const numbers: Float32Array[] = [];
-    if (workers === undefined || shares === 1) {
+    if (shares === 1) {
       for (const pass of passes) numbers.push(await this.#add(this.#passes, pass, all));
       return numbers;
     }
     const [own, ...others] = sharesOf(passes, shares);
-    const elsewhere = workers.make(
-      others.map((share) => share.map((i) => passes[i])),
-      onHost(learned),
-    );
-    elsewhere.catch(() => {}); // thrown below
+    const [here, ...workers] = this.#beside;
+    const elsewhere = others.map(async (share, w): Promise<Arrays | undefined> => {
+      const { names } = this.parameters;
+      const gradient = (this.#elsewhere[w] ??= new Map(
+        names.map((name) => [name, new Float32Array(this.parameters.length(name))]),
+      ));
+      let isEmpty = true;
+      for (const i of share)
+        if (passes[i].weights === undefined) numbers[i] = await workers[w].forward(passes[i], all);
+        else {
+          numbers[i] = await workers[w].backward(passes[i], all, gradient, isEmpty);
+          isEmpty = false;
+        }
+      return isEmpty ? undefined : gradient;
+    });
+    for (const made of elsewhere) made.catch(() => {}); // thrown below
     try {
-      for (const i of own) numbers[i] = await this.#add(this.#beside, passes[i], all);
+      for (const i of own) numbers[i] = await this.#add(here, passes[i], all);
     } finally {
-      await Promise.allSettled([elsewhere]);
+      await Promise.allSettled(elsewhere); // one after another they are added up, so that sums are the same in every run
     }
-    for (const [w, made] of (await elsewhere).entries()) {
-      others[w].forEach((i, n) => {
-        numbers[i] = made.numbers[n];
-      });
-      if (made.gradient !== undefined) await this.#addGradient(made.gradient);
+    for (const made of elsewhere) {
+      const gradient = await made;
+      if (gradient !== undefined) await this.#addGradient(gradient);
     }
     return numbers;
   }

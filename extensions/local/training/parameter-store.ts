@@ -163,15 +163,6 @@ export class ParameterStore {
   }
 }
 
-/** @throws RangeError if some are on a device */
-export function onHost(placed: Placed): Arrays {
-  const isArray = (entry: readonly [string, Float32Array | DeviceTensor]): entry is [string, Float32Array] =>
-    entry[1] instanceof Float32Array;
-  const arrays = [...placed].filter(isArray);
-  if (arrays.length < placed.size) throw new RangeError("parameters on a device, where arrays are expected");
-  return new Map(arrays);
-}
-
 /** How many numbers there are of these shapes. */
 export function numbersIn(shapes: Shapes): number {
   return [...shapes.values()].reduce((sum, shape) => sum + count(shape), 0);

@@ -1,27 +1,5 @@
-import type { Arrays } from "../model/arrays.ts";
 import { type ModelConfig, parameterCount } from "../model/model-config.ts";
 import type { Pass } from "./passes.ts";
-
-/** Workers that make passes beside this thread, each with parameters and a gradient of its own. */
-export interface PassWorkers {
-  /** How many there are, beside this thread. */
-  readonly count: number;
-  /**
-   * Has each worker make its share of passes, one after another.
-   * @param learned the parameters that learn, as they are now
-   * @returns each worker's, once all have ended
-   */
-  make(shares: readonly (readonly Pass[])[], learned: Arrays): Promise<readonly MadePasses[]>;
-  /** Gives back what passes took, as `Passes.rest`. */
-  rest(): Promise<void>;
-}
-
-export interface MadePasses {
-  /** The head's numbers of each pass. */
-  readonly numbers: readonly Float32Array[];
-  /** The sum over all passes, where these have weights. Valid until the worker is asked again. */
-  readonly gradient: Arrays | undefined;
-}
 
 /** A forward half of this many multiplications is worth a message there and back. */
 const worthwhile = 3e8;

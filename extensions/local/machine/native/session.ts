@@ -1,7 +1,6 @@
 import type { InferenceSession } from "onnxruntime-common";
 import { deviceFailure } from "../device-errors.ts";
-import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
-import type { DeviceThread } from "./device-thread.ts";
+import type { RunOptions, RunThread, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
 import type { Library, Pointer } from "./library.ts";
 import { count, DeviceTensor, type ElementType, elements, HostTensor } from "./tensor.ts";
 
@@ -13,7 +12,7 @@ export interface Crossing {
 
 /** A device beside the processor: the thread that makes its runs, and what crossed the bus. */
 interface DeviceSide {
-  readonly thread: DeviceThread;
+  readonly thread: RunThread;
   readonly crossed: Crossing;
 }
 
@@ -64,13 +63,12 @@ export class Binding {
     this.#library.call("BindOutputToDevice", this.#binding, name, memory);
   }
 
-  /** In another thread, so that the event loop does not wait. */
-  async run(): Promise<void> {
+  /** In another thread, so that the event loop does not wait. @param thread on the processor one of the process's if left out */
+  async run(thread: RunThread | undefined = this.#device?.thread): Promise<void> {
     try {
-      if (this.#device !== undefined) {
-        await this.#device.thread.run(this.#session, this.#options, this.#binding);
-        this.#device.crossed.down += this.#out;
-      } else await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
+      if (thread !== undefined) await thread.run(this.#session, this.#options, this.#binding);
+      else await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
+      if (this.#device !== undefined) this.#device.crossed.down += this.#out;
     } catch (cause) {
       throw this.#failure(cause);
     }
@@ -196,7 +194,7 @@ export class NativeSession implements RuntimeSession {
   async run(
     feeds: Readonly<Record<string, RuntimeTensor>>,
     fetch: readonly string[] | Readonly<Record<string, RuntimeTensor | null>>,
-    { short = false }: RunOptions = {},
+    { short = false, thread }: RunOptions = {},
   ): Promise<Readonly<Record<string, RuntimeTensor>>> {
     const { library, cpu, allocator } = this.#native;
     const binding = this.bind(feeds, {});
@@ -208,7 +206,7 @@ export class NativeSession implements RuntimeSession {
         if (tensor === null) binding.outputTo(name, cpu);
         else binding.output(name, tensor);
       if (short) binding.runHere();
-      else await binding.run();
+      else await binding.run(thread);
       const values = binding.outputs(allocator);
       try {
         return Object.fromEntries(wanted.map(([name, tensor], i) => [name, tensor ?? this.#fetched(values[i])]));
@@ -251,7 +249,7 @@ export class Native implements Runtime<NativeSession> {
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
 
-  constructor(library: Library, thread: DeviceThread) {
+  constructor(library: Library, thread: RunThread) {
     this.library = library;
     this.device = { thread, crossed: { up: 0, down: 0 } };
     this.#environment = library.make("CreateEnv", 4, "retrograde"); // 4: fatal; what goes wrong comes as an exception

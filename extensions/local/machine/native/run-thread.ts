@@ -1,5 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { startThread } from "../../../processes/thread.ts";
+import type { RunThread } from "../runtime.ts";
 import type { Pointer } from "./library.ts";
 
 /** A run that the thread is to make. Addresses are those of the process, and so the same there. */
@@ -16,10 +17,10 @@ export interface Answered {
 }
 
 /**
- * Makes runs on devices in one thread: the event loop does not wait, and a session has its handles once. ONNX Runtime keeps handles of cuBLAS and cuDNN
- * for each thread that runs a session, which take a tenth of a second and some memory to make.
+ * Makes runs in one thread, which begins with the first of them: the event loop does not wait, and on a device a session has its handles once. ONNX Runtime
+ * keeps handles of cuBLAS and cuDNN for each thread that runs a session, which take a tenth of a second and some memory to make.
  */
-export class DeviceThread {
+export class NativeRunThread implements RunThread {
   readonly #pending = new Map<number, { resolve(): void; reject(error: Error): void }>();
   #thread: Worker | undefined;
   #asked = 0;
@@ -34,8 +35,12 @@ export class DeviceThread {
     });
   }
 
+  async close(): Promise<void> {
+    await this.#thread?.terminate();
+  }
+
   #begin(): Worker {
-    const thread = startThread(import.meta.url, "device-runs", undefined);
+    const thread = startThread(import.meta.url, "runs", undefined);
     thread.on("message", ({ id, error }: Answered) => {
       const waiting = this.#pending.get(id);
       this.#pending.delete(id);
@@ -43,11 +48,13 @@ export class DeviceThread {
       if (error === undefined) waiting?.resolve();
       else waiting?.reject(new Error(error));
     });
-    thread.on("error", (error) => {
+    const end = (error: Error) => {
       this.#thread = undefined;
       for (const { reject } of this.#pending.values()) reject(error);
       this.#pending.clear();
-    });
+    };
+    thread.on("error", end);
+    thread.on("exit", (code) => end(new Error(`the thread of runs ended with code ${code}`)));
     return thread;
   }
 }

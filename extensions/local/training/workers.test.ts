@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from "vitest";
 import { createLocalEngine } from "../engine.ts";
 import { loadModel } from "../model/model-folder.ts";
-import { batchRows, packBatch, packRows } from "../training/packing.ts";
-import { sharesOf, worthSharing } from "../training/shares.ts";
+import { batchRows, packBatch, packRows } from "./packing.ts";
+import { sharesOf, worthSharing } from "./shares.ts";
 import { model, opened, samples, trained } from "./workers.fixture.ts";
 
 afterEach(async () => {

@@ -1,9 +1,9 @@
 import { parentPort } from "node:worker_threads";
 import { reasonOf } from "../../../../src/core/errors.ts";
-import type { Answered, Asked } from "./device-thread.ts";
 import { openLibrary } from "./library.ts";
+import type { Answered, Asked } from "./run-thread.ts";
 
-/** The thread of runs on devices: it makes one after another. */
+/** A thread of runs: it makes one after another. */
 const library = openLibrary();
 parentPort?.on("message", async ({ id, session, options, binding }: Asked) => {
   const { call } = await library;
