@@ -57,6 +57,8 @@ const arms: Readonly<Record<string, Pick<UserConfig, "algorithm" | "steps">>> = 
   },
 };
 
+const moves = { right: [0, 1], down: [1, 0], left: [0, -1], up: [-1, 0] } as const;
+
 const lake = frozenLake(createEnvironment(`openenv:ws://${address}`, { actions: "text" }));
 const shared = {
   environment: lake,
@@ -185,8 +187,6 @@ async function walk<T extends Task>(game: Environment<T>, task: T, movesOf: (boa
   return messages;
 }
 
-const steps = { right: [0, 1], down: [1, 0], left: [0, -1], up: [-1, 0] } as const;
-
 /** A shortest way from P to G past the holes, breadth first. */
 function wayOver(board: readonly string[]): string[] {
   const cells = board.map((row) => row.split("|").map((cell) => cell.trim()));
@@ -195,7 +195,7 @@ function wayOver(board: readonly string[]): string[] {
   for (let here = open.shift(); here !== undefined; here = open.shift()) {
     const { at, way } = here;
     if (cells[at[0]]?.[at[1]] === "G") return way;
-    for (const [move, [down, right]] of Object.entries(steps)) {
+    for (const [move, [down, right]] of Object.entries(moves)) {
       const next = [at[0] + down, at[1] + right] as const;
       const cell = cells[next[0]]?.[next[1]];
       if (cell === undefined || cell === "H" || seen.has(String(next))) continue;

@@ -1,7 +1,9 @@
 """
-Serves a single-player game of the package `textarena` over OpenEnv (research/notes/textarena.md):
+Serves a game of the package `textarena` over OpenEnv (research/notes/textarena.md), with two players where it is said. Its observation then
+names the player that acts next, and the reward is the first player's: the second's is its opposite.
 
     python research/recipes/textarena-server.py GuessTheNumber-v0-raw 8000
+    python research/recipes/textarena-server.py Nim-v0-raw 8000 '{"players": 2}'
     python research/recipes/textarena-server.py FrozenLake-v0-raw 8000 '{"size": 3, "num_holes": 2}'
 
 The variants `-raw` answer with what is new, and leave the history to the conversation.
@@ -19,6 +21,7 @@ from openenv.core.env_server.types import Action, Observation, State
 
 name, port = sys.argv[1], int(sys.argv[2])
 settings = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
+players = settings.pop("players", 1)
 drawing = Lock()  # games draw from Python's global generator, and each session has a thread
 
 
@@ -28,6 +31,7 @@ class Move(Action):
 
 class Screen(Observation):
     text: str
+    player: int | None = None
 
 
 class Game(Environment):
@@ -37,7 +41,7 @@ class Game(Environment):
     def reset(self, seed=None, **_):
         self.game = textarena.make(name, **settings)
         with drawing:
-            self.game.reset(num_players=1, seed=seed)
+            self.game.reset(num_players=players, seed=seed)
         return self.screen(False)
 
     def step(self, action, **_):
@@ -45,9 +49,10 @@ class Game(Environment):
         return self.screen(done)
 
     def screen(self, done):
-        _, news = self.game.get_observation()
+        player, news = self.game.get_observation()
         text = "\n".join(message for sender, message, _ in news if sender == textarena.GAME_ID)
-        return Screen(text=text, done=done, reward=self.game.close()[0][0] if done else None)
+        player = None if players == 1 else player
+        return Screen(text=text, player=player, done=done, reward=self.game.close()[0][0] if done else None)
 
 
 app = create_fastapi_app(Game, Move, Screen, max_concurrent_envs=256)

@@ -94,9 +94,10 @@ async function play(
     const answers: Answers =
       results === undefined ? await replyTo(live, read, options) : await afterCalls(live, read, results, options);
     const own = results?.messages.length ?? 0;
-    // A history that another role is given has been shown.
-    const isNew = ({ role }: Message, i: number) => answers.next === undefined || i < own || role === "user" || role === "system";
-    messages.push(...answers.messages.filter(isNew));
+    // Another role may be given what has been shown, an action of this one among it.
+    const isNew = (message: Message, i: number) =>
+      message.role !== "assistant" && !messages.includes(message) && answers.messages.indexOf(message) === i;
+    messages.push(...(answers.next === undefined ? answers.messages : answers.messages.filter(isNew)));
     const last = turns.at(-1);
     if (answers.reward !== undefined && last !== undefined) turns[turns.length - 1] = { ...last, reward: answers.reward };
     if (answers.done) return "done";

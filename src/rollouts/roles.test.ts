@@ -116,15 +116,16 @@ test("the answer to a call is the caller's, tools are a role's own, and a reward
   expect(trajectory.reward).toBe(0.625 + 2.5);
 });
 
-test("a history that a role is given is not shown twice", async () => {
-  const given = [
-    { role: "user", content: "Read" },
-    { role: "assistant", content: "walk" },
-    { role: "user", content: "Go" },
-  ] as const;
-  const { trajectory, contexts } = await play(pair([{ done: false, role: "doer", messages: given }]), ["walk", "end"]);
-  expect(contexts[1]).toContain("assistant\nwalk");
-  expect(trajectory.messages.map(({ content }) => content)).toEqual(["Open it.", "walk", "Read", "Go", "end"]);
+test("a history that a role is given is not shown twice, nor is an action that is none of its turns", async () => {
+  const asked = { role: "user", content: "More?" } as const;
+  const given = [asked, { role: "assistant", content: "walk" }, { role: "user", content: "Go" }] as const;
+  const replies: Reply[] = [
+    { done: false, messages: [asked] },
+    { done: false, role: "doer", messages: given },
+  ];
+  const { trajectory, contexts } = await play(pair(replies), ["walk", "on", "end"]);
+  expect(contexts[2]).toMatch(/user\nMore\?.*assistant\nwalk.*user\nGo/s);
+  expect(trajectory.messages.map(({ content }) => content)).toEqual(["Open it.", "walk", "More?", "on", "Go", "end"]);
 });
 
 test.each([

@@ -4,19 +4,25 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "vitest";
+import { gameOfTwo } from "../../research/recipes/self-play.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type { Sampler } from "../../src/engines/engine.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 import { branchingSchema } from "../../src/rollouts/branching/settings.ts";
 import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
+import { rollout } from "../../src/rollouts/rollout.ts";
 import { testChat } from "../fixtures/chats.ts";
+import { scriptedSampler } from "../scripted-sampler.ts";
 import { linesOf } from "./lines.ts";
 import { opened, serve, share, withPackage } from "./packages.ts";
 import { played } from "./played.ts";
 
 const root = join(import.meta.dirname, "../..");
-const serveGame = (game: string) =>
-  serve("openenv", (port) => [join(root, "research/recipes/textarena-server.py"), game, String(port)]);
+const serveGame = (game: string, settings: object = {}) =>
+  serve("openenv", (port) => [
+    ...[join(root, "research/recipes/textarena-server.py"), game, String(port)],
+    JSON.stringify(settings),
+  ]);
 
 /** Plays guesses until the game ends. @returns its hints, and its reward */
 async function play(environment: Environment, index: number, guess: (hints: readonly string[]) => number) {
@@ -139,3 +145,39 @@ withPackage("openenv", "rollouts of textarena branch: a fork repeats the guesses
     });
   expect(sampled).toBeLessThan(4 * (whole?.turns.length ?? 0));
 });
+
+withPackage(
+  "openenv",
+  "the two players of textarena's Nim are roles: each reads its own screens, and has its own reward",
+  async () => {
+    const port = await serveGame("Nim-v0-raw", { players: 2 });
+    const environment = gameOfTwo(`openenv:ws://127.0.0.1:${port}`);
+    await environment.open?.();
+    const chat = testChat("plain");
+    // Piles of 3, 4 and 5: the last move takes the last pile.
+    const play = async (...moves: readonly string[]) => {
+      let next = 0;
+      const options = { id: "n/0", group: "n", seed: 1, maxTurns: 9, maxTokens: 50, episodeTimeoutMs: 60_000 };
+      const sampler = scriptedSampler(chat.tokenizer, () => moves[next++] ?? "");
+      return rollout(sampler, chat, environment, await environment.task("test", 0), options);
+    };
+    try {
+      const won = await play("[0 3]", "[1 4]", "[2 5]");
+      expect(won).toMatchObject({ stopReason: "done", scores: { "reward:first": 1, "reward:second": -1 } });
+      expect(won.turns.map(({ role }) => role)).toEqual(["first", "second", "first"]);
+      const [, second, third] = won.turns.map(({ context }) => chat.tokenizer.decode(context.slice()));
+      expect(second).toContain("Welcome to Nim, Player 1");
+      expect(second).not.toContain("Welcome to Nim, Player 0");
+      expect(third).toMatch(/Welcome to Nim, Player 0.*\[0 3\].*Player 1 removes 4 from pile 1/s);
+      expect((await play("[0 3]", "[1 1]", "[1 3]", "[2 5]")).scores).toEqual({ "reward:first": -1, "reward:second": 1 });
+      // The offender is asked again, once.
+      const refused = await play("[0 9]", "[0 9]");
+      expect([refused.turns.map(({ role }) => role), refused.scores]).toEqual([
+        ["first", "first"],
+        { "reward:first": -1, "reward:second": 1 },
+      ]);
+    } finally {
+      await environment.close?.();
+    }
+  },
+);
