@@ -46,14 +46,14 @@ const address = `127.0.0.1:${values.port}`;
 
 /** Each arm's algorithm, and its steps: as many as take equal time by the tokens of a step, as the plan counts them. */
 const arms: Readonly<Record<string, Pick<UserConfig, "algorithm" | "steps">>> = {
-  grpo: { algorithm: { kind: "grpo" }, steps: scaled(16) },
+  grpo: { algorithm: { kind: "grpo" }, steps: scaled(14) },
   echo: {
     algorithm: { kind: "custom", advantage: { kind: "group-relative" }, update: { kind: "ppu" }, term: { kind: "echo" } },
-    steps: scaled(15),
+    steps: scaled(12),
   },
   "self-distillation": {
     algorithm: { kind: "custom", advantage: { kind: "self-distillation" }, update: { kind: "reinforce" } },
-    steps: scaled(13),
+    steps: scaled(11),
   },
 };
 
@@ -66,7 +66,7 @@ const shared = {
     ...{ kind: "local", threads: 1, maxLength: 1408, memory: 5.6 },
     lora: { rank: 16, alpha: 32, targets: "all-linear" },
   },
-  rollout: { tasksPerStep: 4, groupSize: 8, maxTurns: 5, maxTokens: 6, concurrency: 32 },
+  rollout: { tasksPerStep: 2, groupSize: 8, maxTurns: 5, maxTokens: 6, concurrency: 32 },
   evaluation: { split: "test", tasks: scaled(64), k: 1, greedy: false },
 } as const satisfies UserConfig;
 const form = join(values.out, "form");
