@@ -3,7 +3,7 @@ import type { Capability, Policy } from "../core/policy.ts";
 import type { Random } from "../core/random.ts";
 import { parseSettings } from "../core/settings.ts";
 import type { Group } from "../core/trajectory.ts";
-import type { RunFacts, Unmet } from "./advantages/advantage.ts";
+import type { NamedModel, RunFacts, Scores, StepParts, Unmet } from "./advantages/advantage.ts";
 import { advantageKindOf } from "./advantages/kinds.ts";
 import type { UpdateMetrics } from "./glossary.ts";
 import { arpo, arpoComposition } from "./policy-gradient/arpo.ts";
@@ -58,10 +58,12 @@ export interface Facts {
   readonly ignoresGroupsOfOne: boolean;
   /** True if turns that branches of a rollout share are trained once, so that they have no one trajectory. */
   readonly trainsSharedTurnsOnce: boolean;
-  /** The model that scores the policy's tokens, as a teacher; undefined if there is none. */
-  readonly teacher: string | undefined;
-  /** True if the policy itself is the teacher, once it has read a demonstration of the task. */
-  readonly showsDemonstrations: boolean;
+  /** Another model that it scores with; undefined if there is none. The path of its setting is within `algorithm`. */
+  readonly model: NamedModel | undefined;
+  /** True if it reads demonstrations of the step's tasks. */
+  readonly readsDemonstrations: boolean;
+  /** Returns what scores the policy's tokens in a step, as a teacher; undefined if nothing does. */
+  readonly teacher: ((step: StepParts) => Scores | Promise<Scores>) | undefined;
   /** The first requirement of a part that a run lacks; undefined if none. The path of its setting is within `algorithm`. */
   readonly unmet: (run: RunFacts) => Unmet | undefined;
 }
@@ -81,20 +83,32 @@ interface Algorithm<Config extends AlgorithmConfig = AlgorithmConfig> {
   readonly optimizer?: { readonly beta2?: number; readonly weightDecay?: number };
 }
 
+/** The facts of an algorithm that needs nothing. */
+const plainFacts: Facts = {
+  capabilities: [],
+  readsTurnRewards: false,
+  creditsRoles: false,
+  comparesWithinGroups: false,
+  ignoresGroupsOfOne: false,
+  trainsSharedTurnsOnce: false,
+  model: undefined,
+  readsDemonstrations: false,
+  teacher: undefined,
+  unmet: () => undefined,
+};
+
 const seeupoForm: Algorithm<SeeupoConfig> = {
   facts: ({ klCoef, singletonGroups }) => ({
+    ...plainFacts,
     capabilities: klCoef > 0 ? ["reference"] : [],
-    readsTurnRewards: false,
-    creditsRoles: false,
     comparesWithinGroups: true,
     ignoresGroupsOfOne: singletonGroups === "zero",
-    trainsSharedTurnsOnce: false,
-    teacher: undefined,
-    showsDemonstrations: false,
-    unmet: () => undefined,
   }),
   update: async (...args) => (await seeupoUpdate(...args)).metrics,
 };
+
+/** The setting of an advantage by its path within `algorithm`. */
+const within = <Of extends { readonly setting: string }>(of: Of): Of => ({ ...of, setting: `advantage.${of.setting}` });
 
 /** An advantage, an update rule and an aggregation, which take the one loop of policy-gradient.ts. */
 function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config) => Composition): Algorithm<Config> {
@@ -102,6 +116,7 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
     facts: (config) => {
       const { advantage, klCoef, entropyCoef } = compositionOf(config);
       const kind = advantageKindOf(advantage);
+      const teacher = kind.teacher?.bind(kind);
       const comparesWithinGroups = kind.comparedWithin === "group";
       return {
         capabilities: [
@@ -114,11 +129,12 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
         comparesWithinGroups,
         ignoresGroupsOfOne: comparesWithinGroups && !("singletonGroups" in advantage && advantage.singletonGroups === "raw"),
         trainsSharedTurnsOnce: kind.trainsSharedTurnsOnce === true,
-        teacher: kind.teacher?.(advantage),
-        showsDemonstrations: kind.showsDemonstrations === true,
+        model: kind.model && within(kind.model(advantage)),
+        readsDemonstrations: kind.readsDemonstrations === true,
+        teacher: teacher && ((step) => teacher(step, advantage)),
         unmet: (run) => {
           const unmet = kind.unmet?.(advantage, run);
-          return unmet && { ...unmet, setting: `advantage.${unmet.setting}` };
+          return unmet && within(unmet);
         },
       };
     },
@@ -130,17 +146,7 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
 const preset = composed((config: Extract<AlgorithmConfig, Composition>) => config);
 
 const supervised: Algorithm = {
-  facts: () => ({
-    capabilities: [],
-    readsTurnRewards: false,
-    creditsRoles: false,
-    comparesWithinGroups: false,
-    ignoresGroupsOfOne: false,
-    trainsSharedTurnsOnce: false,
-    teacher: undefined,
-    showsDemonstrations: false,
-    unmet: () => undefined,
-  }),
+  facts: () => plainFacts,
   update: (policy, groups) =>
     sftUpdate(
       policy,

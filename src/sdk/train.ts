@@ -65,7 +65,7 @@ export interface RunPlan {
   /** Absolute: a tool may change the current folder. */
   readonly folder: string;
   readonly modelFolder: string;
-  readonly teacherFolder?: string | undefined;
+  readonly otherFolder?: string | undefined;
   readonly resume: boolean;
   readonly allowChanged: boolean;
   /** Digests of code and conversations. */
@@ -116,23 +116,25 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   }
 }
 
-/** Fetches the models of a run. @throws ConfigError for a teacher with other tokens */
+/** Fetches the models of a run. @throws ConfigError for a second model with other tokens */
 async function foldersOf(config: TrainingConfig, onDownload?: (event: HubEvent) => void) {
   const folder = await modelFolder(config, onDownload, trainingUse(config));
-  const { teacher: model } = factsOf(config.algorithm);
+  const { model } = factsOf(config.algorithm);
   if (model === undefined) return { modelFolder: folder };
-  const teacherFolder = await modelFolder({ ...config, model }, onDownload, samplingUse(config)).catch((error: unknown) => {
+  const setting = `algorithm.${model.setting}`;
+  const use = samplingUse(config);
+  const otherFolder = await modelFolder({ ...config, model: model.name }, onDownload, use).catch((error: unknown) => {
     if (!(error instanceof ConfigError) || error.subject !== "model") throw error;
-    throw new ConfigError("algorithm.advantage.teacher", model, error);
+    throw new ConfigError(setting, model.name, error);
   });
-  const [own, other] = [folder, teacherFolder].map((of) => openChat(of).tokenizer.vocabulary.tokens);
+  const [own, other] = [folder, otherFolder].map((of) => openChat(of).tokenizer.vocabulary.tokens);
   for (const [id, token] of own ?? [])
     if (other?.get(id) !== token)
-      throw new ConfigError("algorithm.advantage.teacher", model, {
+      throw new ConfigError(setting, model.name, {
         expected: `a model with the tokens of ${config.model}: its token ${id} is ${JSON.stringify(other?.get(id))}, not ${JSON.stringify(token)}`,
-        hint: "A teacher scores ids: choose a model of the same family.",
+        hint: "It scores ids: choose a model of the same family.",
       });
-  return { modelFolder: folder, teacherFolder };
+  return { modelFolder: folder, otherFolder };
 }
 
 /** Checks all that can be known of a run without a model, its download or a folder. @throws ConfigError as `planRun` */
@@ -166,14 +168,14 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
     return await guarded(guards, async (either) => {
       const use = { use: trainingUse(config), seed: config.seed };
       const model = await open(modelFolder, config.engine, use, config.chat);
-      const teacher =
-        plan.teacherFolder === undefined
+      const other =
+        plan.otherFolder === undefined
           ? undefined
-          : await open(plan.teacherFolder, config.engine, { ...use, use: samplingUse(config) }, config.chat);
+          : await open(plan.otherFolder, config.engine, { ...use, use: samplingUse(config) }, config.chat);
       try {
-        return await trainOpened(plan, model, { onEvent, signal: either }, teacher?.engine);
+        return await trainOpened(plan, model, { onEvent, signal: either }, other?.engine);
       } finally {
-        await teacher?.engine.dispose();
+        await other?.engine.dispose();
       }
     });
   } catch (error) {
@@ -207,7 +209,7 @@ async function trainOpened(
   }: RunPlan,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
-  teacher?: Engine,
+  otherModel?: Engine,
 ): Promise<Summary> {
   try {
     return await whileOpen(world, { timeoutMs: config.rollout.episodeTimeoutMs, signal }, async (environment) => {
@@ -226,7 +228,7 @@ async function trainOpened(
       return trainWith({
         config,
         engine,
-        ...(teacher && { teacher }),
+        ...(otherModel && { otherModel }),
         chat,
         environment,
         rewards,

@@ -73,7 +73,6 @@ export function requireParts({ algorithm, rewards, rollout }: TrainingConfig): v
   const unmet = factsOf(algorithm).unmet({
     rewards: rewards === undefined ? [] : [...new Set([environmentName, ...rewards.map(rewardName)])],
     branching: rollout.branching !== "off",
-    ahead: rollout.ahead > 0,
     klInReward: "klIn" in algorithm && algorithm.klCoef > 0 && algorithm.klIn === "reward",
   });
   if (unmet !== undefined) throw new ConfigError(`algorithm.${unmet.setting}`, unmet.value, { expected: unmet.expected });

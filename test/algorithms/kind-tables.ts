@@ -16,20 +16,20 @@ export function kindTables(): Readonly<Record<string, string>> {
         comparedWithin,
         capabilities = [],
         readsTurnRewards,
-        showsDemonstrations = false,
-        teacher,
+        readsDemonstrations = false,
+        model,
         unmet,
         source,
       } = advantageKindOf({ kind } as never);
       const needs = [
         ...capabilities,
-        ...(teacher !== undefined ? ["a teacher"] : []),
-        ...(showsDemonstrations ? ["demonstrations", "no `rollout.ahead`"] : []),
-        ...(unmet === needsBranches ? ["branches"] : unmet === undefined || showsDemonstrations ? [] : ["`rewards`"]),
+        ...(model !== undefined ? ["a teacher"] : []),
+        ...(readsDemonstrations ? ["demonstrations"] : []),
+        ...(unmet === needsBranches ? ["branches"] : unmet === undefined ? [] : ["`rewards`"]),
       ];
       const costs = [
-        ...(teacher !== undefined ? ["a teacher's model, and its forward pass"] : []),
-        ...(showsDemonstrations ? ["a forward pass with the demonstrations"] : []),
+        ...(model !== undefined ? ["a teacher's model, and its forward pass"] : []),
+        ...(readsDemonstrations ? ["a forward pass with the demonstrations"] : []),
         ...(capabilities.includes("critic") ? ["a critic's passes"] : []),
       ];
       return [

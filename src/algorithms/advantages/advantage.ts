@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Kind, SettingsOf } from "../../core/kinds.ts";
+import type { Context } from "../../core/context.ts";
 import type { Capability, Policy } from "../../core/policy.ts";
 import type { Group, Trajectory, Turn } from "../../core/trajectory.ts";
 import type { Glossary, MetricValues } from "../metrics.ts";
@@ -27,9 +28,31 @@ export interface Estimate {
   readonly afterStep?: (batch: readonly Episode[], aggregation: Aggregation) => Promise<MetricValues>;
 }
 
-/**
- * An advantage: its settings, its estimate, and what it needs. One file each, one line in kinds.ts.
- */
+/** Log-probs of action tokens, in nats, rows alike. */
+export type Scores = Policy["logprobs"];
+
+/** A model as `model` names it. */
+export interface NamedModel {
+  readonly name: string;
+  /** The path of the setting that names it, within the kind's own settings. */
+  readonly setting: string;
+}
+
+/** The parts of a training step that a kind may use before the update, with the step's tasks. */
+export interface StepParts {
+  readonly groups: readonly Group[];
+  /** Tokens of the model's longest sequence. */
+  readonly maxLength: number;
+  /** Scores under the policy before the update. */
+  readonly scores: Scores;
+  /** Scores under the model that the kind names. */
+  readonly modelScores?: Scores;
+  /** Encodes the demonstration of a task of the groups. @throws ConfigError or EnvError if it has none */
+  demonstration(task: string): Promise<Context>;
+  warn(message: string): void;
+}
+
+/** An advantage: its settings, its estimate, and what it needs. One file each, one line in kinds.ts. */
 export interface AdvantageKind<
   Name extends string = string,
   Shape extends z.core.$ZodShape = z.core.$ZodShape,
@@ -46,10 +69,12 @@ export interface AdvantageKind<
   readonly trainsSharedTurnsOnce?: boolean;
   /** Capabilities that an engine must have. Default none. */
   readonly capabilities?: readonly Capability[];
-  /** Returns the model that scores the policy's tokens. Default: there is none. */
-  teacher?(config: SettingsOf<Shape>): string;
-  /** True if its teacher is the policy itself, with a demonstration of the task before each context. Default false. */
-  readonly showsDemonstrations?: boolean;
+  /** Returns another model that it scores with, and the setting that names it. Default: there is none. */
+  model?(config: SettingsOf<Shape>): NamedModel;
+  /** True if it reads demonstrations of the step's tasks. Default false. */
+  readonly readsDemonstrations?: boolean;
+  /** Returns what scores the policy's tokens in a step, `policy.teacherLogprobs`. Default: there is none. */
+  teacher?(step: StepParts, config: SettingsOf<Shape>): Scores | Promise<Scores>;
   /** The metrics that it alone reports. Default none. */
   readonly metrics?: Glossary<Measured>;
   /** Returns the first requirement that a run lacks, before anything is sampled. Default: none. */
@@ -62,8 +87,6 @@ export interface RunFacts {
   /** Names of the rewards that trajectories record, "environment" among them. Empty where `rewards` is. */
   readonly rewards: readonly string[];
   readonly branching: boolean;
-  /** True if rollouts are sampled before the steps that they are for. */
-  readonly ahead: boolean;
   readonly klInReward: boolean;
 }
 

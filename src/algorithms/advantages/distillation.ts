@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { acts } from "../../core/acts.ts";
 import { EngineError } from "../../core/errors.ts";
+import { present } from "../../core/present.ts";
 import { type TokenRows, total } from "../objectives/objective.ts";
 import { turnsOf } from "../step/episodes.ts";
 import { checkedLogprobs } from "../step/minimise.ts";
@@ -43,7 +44,8 @@ export const distillationKind = defineAdvantage({
   formula: "of each token, log π_teacher − log π: the reverse KL to a teacher, on what the policy writes; no reward is read",
   source: "Thinking Machines Lab 2025",
   comparedWithin: "batch",
-  teacher: ({ teacher }) => teacher,
+  model: ({ teacher }) => ({ name: teacher, setting: "teacher" }),
+  teacher: ({ modelScores }) => present(modelScores, "the teacher's scores"),
   metrics: {
     teacherKl: {
       fold: "mean",

@@ -1,4 +1,6 @@
-import { defineAdvantage } from "./advantage.ts";
+import { Context } from "../../core/context.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
+import { defineAdvantage, type Scores, type StepParts } from "./advantage.ts";
 import { creditByTeacher } from "./distillation.ts";
 
 /**
@@ -17,7 +19,7 @@ export const selfDistillationKind = defineAdvantage({
   formula: "of each token, log π after a demonstration of the task − log π: the reverse KL to oneself, shown; no reward is read",
   source: "arXiv:2601.19897",
   comparedWithin: "batch",
-  showsDemonstrations: true,
+  readsDemonstrations: true,
   metrics: {
     demonstrationKl: {
       fold: "mean",
@@ -25,14 +27,32 @@ export const selfDistillationKind = defineAdvantage({
         "Self-distillation: mean over tokens of log π − log π after a demonstration, in nats: what the policy has yet to learn from it.",
     },
   },
-  unmet: (_, { ahead }) =>
-    ahead
-      ? {
-          setting: "kind",
-          value: "self-distillation",
-          expected: "another where rollout.ahead is above 0: their tasks are not kept",
-        }
-      : undefined,
   settings: {},
+  teacher: shownDemonstrations,
   estimate: (evidence) => creditByTeacher(evidence, "demonstrationKl", "a policy that is scored after a demonstration"),
 });
+
+/**
+ * The policy itself, as a teacher that has read how each task is solved. A context that leaves no room for the demonstration is scored as it
+ * is, and teaches nothing; a warning counts these.
+ */
+async function shownDemonstrations({ groups, maxLength, scores, demonstration, warn }: StepParts): Promise<Scores> {
+  const shown = new Map<string, Context>();
+  for (const { trajectories } of groups)
+    for (const { id, task } of trajectories) shown.set(id, await demonstration(task));
+  return (samples) => {
+    let unshown = 0;
+    const contexts = samples.map((sample): ActionInContext => {
+      const before = shown.get(sample.trajectory);
+      const length = (before?.length ?? 0) + sample.context.length + sample.action.length;
+      if (before !== undefined && length <= maxLength) return { ...sample, context: before.extend(sample.context.slice()) };
+      unshown++;
+      return sample;
+    });
+    if (unshown > 0)
+      warn(
+        `${unshown} of ${samples.length} contexts leave no room for a demonstration (${maxLength} tokens), and teach nothing.`,
+      );
+    return scores(contexts);
+  };
+}

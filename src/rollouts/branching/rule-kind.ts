@@ -1,6 +1,7 @@
 import type { z } from "zod";
 import type { Kind, SettingsOf } from "../../core/kinds.ts";
 import type { Random } from "../../core/random.ts";
+import type { Turn } from "../../core/trajectory.ts";
 
 /** An action before which a path may branch, and what came before it. */
 export interface BranchPoint {
@@ -23,5 +24,25 @@ export interface BranchRuleKind<Name extends string = string, Shape extends z.co
 export function defineBranchRule<const Name extends string, Shape extends z.core.$ZodShape>(
   kind: BranchRuleKind<Name, Shape>,
 ): BranchRuleKind<Name, Shape> {
+  return kind;
+}
+
+/** What decides, once a first rollout has ended, how many begin at the root. One file each, one line in rules.ts. */
+export interface FirstRolloutsKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape>
+  extends Kind<Name, Shape> {
+  /** The number, in words. */
+  readonly formula: string;
+  readonly source: string;
+  /**
+   * @param first turns of the first rollout, as recorded: H_t and ΔH_t after each tool result
+   * @param leaves of the tree, at least 1
+   * @returns from 1 to `leaves`, the first rollout included
+   */
+  count(first: readonly Pick<Turn, "branching">[], config: SettingsOf<Shape>, leaves: number): number;
+}
+
+export function defineFirstRollouts<const Name extends string, Shape extends z.core.$ZodShape>(
+  kind: FirstRolloutsKind<Name, Shape>,
+): FirstRolloutsKind<Name, Shape> {
   return kind;
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../../test/reals.ts";
 import { randomStream } from "../../core/random.ts";
-import { preMonitoredRollouts } from "./pre-monitoring.ts";
+import { preMonitored } from "./pre-monitoring.ts";
 import { branches } from "./rules.ts";
 import { branchingSchema, firstRolloutsOf } from "./settings.ts";
 
@@ -63,7 +63,7 @@ test("AEPO's rule: (α + γ·ΔH)(1 − penalty·l) > τ, by hand", () => {
 test("pre-monitoring: ⌊16·σ(β(H_root − H̄_tool))⌋ + 1 of 16, by hand", () => {
   const of = (beta: number, ...rises: number[]) => {
     const turns = [{}, ...rises.map((rise) => ({ branching: { entropy: 1, rise, branch: false, forks: 0 } }))];
-    return preMonitoredRollouts(turns, { kind: "pre-monitored", beta }, 16);
+    return preMonitored.count(turns, { beta }, 16);
   };
   // σ(0.3) = 0.5744: 9.19. σ(−3) = 0.0474: 0.76. σ(6) = 0.9975: 15.96.
   expect([of(0.5, -0.6), of(10, 0.2, 0.4), of(10, -0.6), of(1000, -1), of(0.5)]).toEqual([10, 1, 16, 16, 9]);

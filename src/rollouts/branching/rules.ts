@@ -3,7 +3,8 @@ import { choiceOf, kindIn } from "../../core/kinds.ts";
 import type { Random } from "../../core/random.ts";
 import { aepoRule } from "./aepo.ts";
 import { paperRule, referenceRule } from "./arpo.ts";
-import type { BranchPoint, BranchRuleKind } from "./rule-kind.ts";
+import { preMonitored } from "./pre-monitoring.ts";
+import type { BranchPoint, BranchRuleKind, FirstRolloutsKind } from "./rule-kind.ts";
 
 /** The rules that say where paths branch. A new one is a file and a line here. */
 export const branchRules = [referenceRule, paperRule, aepoRule] as const;
@@ -19,4 +20,13 @@ export function branchRuleOf(rule: BranchRule): BranchRuleKind {
 /** Returns whether a path branches at a point. @param random of this point alone */
 export function branches(rule: BranchRule, point: BranchPoint, random: Random): boolean {
   return branchRuleOf(rule).branches(point, rule, random);
+}
+
+/** What decides by a first rollout how many begin at the root. A new one is a file and a line here. */
+const firstRolloutsKinds = [preMonitored] as const;
+
+export const anyFirstRollouts = choiceOf(firstRolloutsKinds);
+
+export function firstRolloutsKindOf(config: z.output<typeof anyFirstRollouts>): FirstRolloutsKind {
+  return kindIn<FirstRolloutsKind>(firstRolloutsKinds, config);
 }

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { Turn } from "../../core/trajectory.ts";
-import { preMonitoredRollouts, preMonitoring } from "./pre-monitoring.ts";
-import { anyBranchRule } from "./rules.ts";
+import { anyBranchRule, anyFirstRollouts, firstRolloutsKindOf } from "./rules.ts";
 
 /**
  * Adaptive rollout, ARPO (arXiv:2507.19849, §3.1). The budget M is `rollout.groupSize`: the leaves of each task's tree.
@@ -9,7 +8,7 @@ import { anyBranchRule } from "./rules.ts";
  */
 export const branchingSchema = z.strictObject({
   /** N, rollouts that begin at the root, or what decides it. Half of the leaves if left out: 8 of 16. */
-  firstRollouts: z.union([z.int().min(1), preMonitoring]).optional(),
+  firstRollouts: z.union([z.int().min(1), anyFirstRollouts]).optional(),
   /** Z, ways on from a branch point, the one that is there already included. */
   beam: z.int().min(2).default(2),
   /** k: entropies are those of the first tokens of an action. */
@@ -33,5 +32,5 @@ export function firstRolloutsOf(
   first?: readonly Pick<Turn, "branching">[],
 ): number {
   if (typeof firstRollouts !== "object") return firstRollouts ?? Math.ceil(groupSize / 2);
-  return first === undefined ? 1 : preMonitoredRollouts(first, firstRollouts, groupSize);
+  return first === undefined ? 1 : firstRolloutsKindOf(firstRollouts).count(first, firstRollouts, groupSize);
 }

@@ -26,8 +26,7 @@ export interface Sampled {
   readonly trained: readonly Group[];
   /** Training tasks that were taken. */
   readonly tasks: number;
-  /** The environment's own. Absent where rollouts were kept in a file. */
-  readonly chosen?: readonly Task[];
+  readonly chosen: readonly Task[];
   readonly metrics: Metrics;
   readonly rolloutSeconds: number;
   readonly rewardSeconds: number;

@@ -7,8 +7,8 @@ import type { OnEvent } from "../record/events.ts";
 export interface StepArguments {
   readonly config: TrainingConfig;
   readonly engine: Engine;
-  /** Scores the policy's tokens, where the algorithm asks a teacher. */
-  readonly teacher?: Pick<Engine, "logprobs">;
+  /** Another model, if the algorithm names one. */
+  readonly otherModel?: Pick<Engine, "logprobs">;
   readonly chat: Chat;
   readonly environment: Environment;
   /** The parts that the reward is made of; the environment's own if left out. */

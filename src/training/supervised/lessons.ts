@@ -37,7 +37,7 @@ export async function openLessons(args: LessonArguments): Promise<LessonSource> 
  */
 export function checkDemonstrations({ algorithm }: Pick<TrainingConfig, "algorithm">, environment: Environment): void {
   const hasExpert = environment.demonstrate !== undefined || environment.expert !== undefined;
-  if (!hasExpert && factsOf(algorithm).showsDemonstrations)
+  if (!hasExpert && factsOf(algorithm).readsDemonstrations)
     throw new ConfigError("environment.name", environment.name, {
       expected: "one that demonstrates its tasks: the algorithm's teacher reads how they are solved",
       hint: "Add `demonstrate` to the environment.",

@@ -2,7 +2,6 @@ import { dealtTo, factsOf, runUpdate } from "../../algorithms/algorithms.ts";
 import { rolesApart } from "../../algorithms/step/roles.ts";
 import { EngineError } from "../../core/errors.ts";
 import { host } from "../../core/host.ts";
-import type { Policy } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 import type { EngineCritic } from "../../engines/engine.ts";
@@ -19,7 +18,7 @@ import { enginePolicy, stepOptions } from "./engine-policy.ts";
 import { interruptible } from "./interruptible.ts";
 import { remoteTiming } from "./remote-timing.ts";
 import { scheduledLearningRate } from "./schedule.ts";
-import { shownDemonstrations } from "./shown-demonstrations.ts";
+import { stepParts } from "./step-parts.ts";
 
 export interface StepResult {
   /** Training tasks that were taken: more than `tasksPerStep` where sampling went on. */
@@ -45,7 +44,7 @@ export async function trainingStep(
   rollouts: StepRollouts,
   critic?: EngineCritic,
 ): Promise<StepResult> {
-  const { config, engine, teacher, rewards = [], onEvent, signal, onLeft } = args;
+  const { config, engine, rewards = [], onEvent, signal, onLeft } = args;
   const { seed, steps, rollout, optimizer, algorithm, limits, record } = config;
   const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead, remote } = rollouts;
   const { weightVersion } = engine;
@@ -70,17 +69,12 @@ export async function trainingStep(
       ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
       : { policy, gap: () => ahead.gap };
   const observed = record.credits ? observeCredits(measured.policy) : undefined;
-  const teaching = factsOf(algorithm).showsDemonstrations
-    ? await shownDemonstrations(args, trained, rollouts.chosen ?? [], step)
-    : teacher;
-  const taught = (own: Policy): Policy =>
-    teaching === undefined
-      ? own
-      : { ...own, teacherLogprobs: (samples) => teaching.logprobs(samples, { temperature: rollout.temperature }) };
+  const teacherLogprobs = await factsOf(algorithm).teacher?.(stepParts(args, rollouts, step));
+  const own = observed?.policy ?? measured.policy;
   const update = async () => {
     const credited = rolesApart(trained);
     const updated = await runUpdate(
-      taught(observed?.policy ?? measured.policy),
+      teacherLogprobs === undefined ? own : { ...own, teacherLogprobs },
       credited,
       dealtTo(credited.length, algorithm),
       randomStream(seed, "update", step),

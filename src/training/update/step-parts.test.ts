@@ -6,9 +6,11 @@ import type { Engine } from "../../engines/engine.ts";
 import { defineEnvironment } from "../../environments/define.ts";
 import { trajectoryOf } from "../../runs/store.fixture.ts";
 import { resolveConfig } from "../config/config.ts";
+import { present } from "../../core/present.ts";
+import { factsOf } from "../../algorithms/algorithms.ts";
 import type { StepArguments } from "../sampling/step-arguments.ts";
 import { checkDemonstrations } from "../supervised/lessons.ts";
-import { shownDemonstrations } from "./shown-demonstrations.ts";
+import { stepParts } from "./step-parts.ts";
 
 const chat = testChat("plain");
 const world = (demonstrate: boolean) =>
@@ -47,11 +49,9 @@ async function shown(maxLength: number) {
     trajectories: [0, 1].map((i) => trajectoryOf(`g/${index}/${i}`, { task: `train/${index}` })),
   }));
   const tasks = await Promise.all([0, 1].map((index) => environment.task("train", index)));
-  const teacher = await shownDemonstrations(args as unknown as StepArguments, groups, tasks, 4);
-  await teacher.logprobs(
-    groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns)),
-    { temperature: 1 },
-  );
+  const parts = stepParts(args as unknown as StepArguments, { trained: groups, chosen: tasks }, 4);
+  const scores = present(await factsOf(config.algorithm).teacher?.(parts), "a teacher");
+  await scores(groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => turns)));
   return { asked: asked.map(({ context, action }) => [[...context], [...action]] as const), warned };
 }
 
