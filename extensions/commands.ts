@@ -1,15 +1,16 @@
-import type { AddCommands, EvalSubject } from "../src/cli/command-tools.ts";
+import type { AddCommands, EvalOptions, EvalSubject } from "../src/cli/command-tools.ts";
 import { completionCommands } from "../src/cli/completion.ts";
-import { doctorCommands, modelCommands } from "../src/cli/model-commands.ts";
+import { modelCommands } from "../src/cli/model-commands.ts";
 import { controlCommands, runCommands } from "../src/cli/run-commands.ts";
 import { supervisedCommands, trainingCommands } from "../src/cli/training-commands.ts";
 import { agentCommands, agentSubject } from "./agents/cli/commands.ts";
-import { checkCommands } from "./check/cli/commands.ts";
+import { checkCommands, doctorCommands } from "./check/cli/commands.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
 import { evalsCommands } from "./evals/cli/commands.ts";
 import { formatCommands } from "./formats/cli/commands.ts";
 import { chatCommands, inspectCommands } from "./inspect/cli/commands.ts";
+import { judgeOptions } from "./judge/flags.ts";
 import { localCommands } from "./local/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
 
@@ -36,3 +37,6 @@ export const commands: readonly AddCommands[] = [
 
 /** The subjects of `eval` besides models. */
 export const subjects: readonly EvalSubject[] = [agentSubject];
+
+/** Options of `eval`. */
+export const evalOptions: readonly EvalOptions[] = [judgeOptions];

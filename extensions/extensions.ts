@@ -6,7 +6,7 @@ import { engines } from "./engines.ts";
 import { conversationFormats } from "./formats/conversations/formats.ts";
 import { harborEnvironment, harborSettingsSchema } from "./harbor/harbor.ts";
 import { judgeEvaluation } from "./judge/judging.ts";
-import { judgeRewards } from "./judge/rewards.ts";
+import { judgeReward } from "./judge/rewards.ts";
 import { miniwobEnvironment, miniwobSettingsSchema } from "./miniwob/miniwob.ts";
 import { officeEnvironment } from "./office/office.ts";
 import { officeSettingsSchema } from "./office/settings.ts";
@@ -27,7 +27,7 @@ export const extensions: readonly Extension[] = [
   },
   { wires: remoteEnvironments },
   { conversations: conversationFormats },
-  { rewards: { judge: judgeRewards }, judge: judgeEvaluation },
+  { rewards: { judge: judgeReward }, judge: judgeEvaluation },
   { engines },
   { diagnose: diagnoseSandbox },
 ];

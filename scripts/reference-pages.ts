@@ -6,11 +6,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { z } from "zod";
-import { commands as added, subjects } from "../extensions/commands.ts";
+import { commands as added, evalOptions, subjects } from "../extensions/commands.ts";
 import "../research/install.ts";
 import { pathOf } from "../src/cli/modes.ts";
 import { environmentSchemas } from "../src/environments/registry.ts";
-import { rewardConfigSchema } from "../src/rewards/config.ts";
+import { rewardSchemas } from "../src/rewards/config.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { settingsSchema } from "../src/training/config/settings.ts";
 
@@ -98,6 +98,9 @@ function kindsOf(schema: Schema): Map<string, z.ZodObject> {
   );
 }
 
+const kindOf = ({ shape }: z.ZodObject) => String((shape.kind as z.ZodLiteral).value);
+const rewardOf = (kind: string) => rewardSchemas().find((schema) => kindOf(schema) === kind);
+
 /** Settings of the run that are no tables of their own. */
 const grouped = ["chat", "rollout", "correction", "optimizer", "evaluation", "checkpoint", "record", "limits"] as const;
 const single = ["model", "steps", "seed", "out"] as const;
@@ -118,7 +121,7 @@ function command(of: Command): string[] {
 function commandTables(): { readonly commands: string; readonly options: string } {
   const screen = createScreen({ write: () => true });
   const program = new Command("retrograde-rl");
-  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects };
+  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects, evalOptions };
   for (const add of added) add(program, tools);
   const below = (of: Command): Command[] => [of, ...of.commands.flatMap(below)];
   const all = program.commands.flatMap(below).filter(({ options }) => options.length > 0);
@@ -141,7 +144,7 @@ function generated(name: string): string {
   if (group === "settings") return settingsTable(part(key as (typeof grouped)[number]), `${key}.`);
   if (group === "engine") return settingsTable(kindsOf(settingsSchema.shape.engine).get(key) ?? z.never(), "engine.");
   if (group === "environment") return settingsTable(environmentSchemas().get(key) ?? z.never());
-  if (group === "reward") return settingsTable(own(kindsOf(rewardConfigSchema).get(key)));
+  if (group === "reward") return settingsTable(own(rewardOf(key)));
   if (group === "commands") return commandTables().commands;
   if (group === "options") return commandTables().options;
   throw new Error(`no table of the name "${name}"`);
@@ -160,7 +163,9 @@ export const required = [
   "run",
   ...grouped.map((name) => `settings ${name}`),
   ...[...kindsOf(settingsSchema.shape.engine).keys()].map((kind) => `engine ${kind}`),
-  ...[...kindsOf(rewardConfigSchema)].filter(([, { shape }]) => Object.keys(shape).length > 3).map(([kind]) => `reward ${kind}`),
+  ...rewardSchemas()
+    .filter(({ shape }) => Object.keys(shape).length > 3)
+    .map((schema) => `reward ${kindOf(schema)}`),
   "commands",
   "options",
 ];

@@ -1,6 +1,6 @@
 import { addEngines, type EngineKind } from "./engines/registry.ts";
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
-import { addRewards, type BroughtRewards } from "./rewards/create.ts";
+import { addRewards, type RewardKind } from "./rewards/kinds.ts";
 import { addDiagnosis, type Diagnose } from "./sdk/diagnoses.ts";
 import { addDefaults, type Defaults } from "./training/config/defaults.ts";
 import { addJudge, type JudgeAnswers } from "./training/evaluation/judge.ts";
@@ -13,7 +13,8 @@ export interface Extension {
   readonly wires?: Readonly<Record<string, Wire>>;
   /** Engines, by the kind that a configuration names. */
   readonly engines?: Readonly<Record<string, EngineKind>>;
-  readonly rewards?: BroughtRewards;
+  /** Rewards, by their kind. */
+  readonly rewards?: Readonly<Record<string, RewardKind>>;
   /** Judges the answers of an evaluation. */
   readonly judge?: JudgeAnswers;
   readonly defaults?: Defaults;

@@ -1,9 +1,9 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { commands as added, subjects } from "../extensions/commands.ts";
+import { commands as added, evalOptions, subjects } from "../extensions/commands.ts";
 import "../extensions/engines.ts";
 import "./office.ts";
-import { honoured, modes, pathOf, written } from "../src/cli/modes.ts";
+import { honoured, modesOf, pathOf, written } from "../src/cli/modes.ts";
 import { createScreen } from "../src/terminal/screen.ts";
 import { invoke } from "./command-line.ts";
 
@@ -11,7 +11,7 @@ import { invoke } from "./command-line.ts";
 const commands = (() => {
   const screen = createScreen({ write: () => true });
   const program = new Command("retrograde");
-  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects };
+  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects, evalOptions };
   for (const add of added) add(program, tools);
   const all = (of: Command): Command[] => [of, ...of.commands.flatMap(all)];
   return new Map(program.commands.flatMap(all).map((command) => [pathOf(command), command]));
@@ -28,8 +28,10 @@ function call(command: Command, options: readonly string[]): string[] {
   return [...pathOf(command).split(" "), ...positional, ...given];
 }
 
-const cases = Object.entries(modes).flatMap(([path, all]) =>
-  all.filter(({ ignores }) => ignores?.length !== 0).map((mode) => [path, mode.with.join(" "), mode] as const),
+const cases = [...commands].flatMap(([path, command]) =>
+  modesOf(command)
+    .filter(({ ignores }) => ignores?.length !== 0)
+    .map((mode) => [path, mode.with.join(" "), mode] as const),
 );
 
 test("modes name commands and options that there are", () => {
@@ -41,7 +43,7 @@ test("modes name commands and options that there are", () => {
 
 test.each(cases)("%s with “%s” refuses every option that it would ignore, before anything starts", async (path, _, mode) => {
   const command = commands.get(path) as Command;
-  const earlier = (modes[path] ?? []).slice(0, (modes[path] ?? []).indexOf(mode));
+  const earlier = modesOf(command).slice(0, modesOf(command).indexOf(mode));
   const ignored = command.options.map((option) => option.attributeName()).filter((name) => !honoured(mode, name));
   expect(ignored).not.toEqual([]);
   for (const name of ignored) {

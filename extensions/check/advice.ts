@@ -2,11 +2,11 @@ import { mean } from "../../src/core/mean.ts";
 import { isScored, succeeded } from "../../src/core/outcome.ts";
 import type { Group, Turn } from "../../src/core/trajectory.ts";
 import { publishedModels } from "../../src/hub/published.ts";
-import type { Trial } from "../../src/sdk/cost.ts";
 import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import { estimateMemory, type MemoryUse, totalBytes } from "../local/memory.ts";
 import { parameterCount, parseModelConfig } from "../local/model/model-config.ts";
 import { type PublishedName, publishedSizes } from "../local/published-sizes.ts";
+import type { Trial } from "./cost.ts";
 
 /** The chances of a model to learn by reinforcement, as a trial shows them. */
 export interface Chances {

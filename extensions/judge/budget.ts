@@ -1,4 +1,4 @@
-import type { RewardLimits } from "../../src/rewards/create.ts";
+import type { RewardLimits } from "../../src/rewards/kinds.ts";
 import { RewardError } from "../../src/rewards/reward.ts";
 import { added, type Ledger, type Usage } from "./ledger.ts";
 

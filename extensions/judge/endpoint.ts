@@ -1,7 +1,7 @@
 import { complete, type EndpointSettings } from "../../src/completions/client.ts";
 import { CompletionError } from "../../src/completions/errors.ts";
-import type { RewardOf } from "../../src/rewards/config.ts";
 import { answerJsonSchema } from "./answer.ts";
+import type { JudgeReward } from "./settings.ts";
 
 export interface ChatMessage {
   readonly role: "system" | "user" | "assistant";
@@ -26,7 +26,7 @@ export interface Endpoint {
  * Opens a judge's model behind any server of the chat-completions protocol. The answer is asked for by a JSON schema; a server that refuses that
  * gets the question without, from then on.
  */
-export function openEndpoint(config: RewardOf<"judge">, key: string | undefined, warn: (message: string) => void): Endpoint {
+export function openEndpoint(config: JudgeReward, key: string | undefined, warn: (message: string) => void): Endpoint {
   const { model, baseUrl, temperature, timeoutMs, retries } = config;
   const settings: EndpointSettings = { baseUrl, timeoutMs, retries, ...(key === undefined ? {} : { apiKey: key }) };
   const schema = { type: "json_schema", json_schema: { name: "scores", strict: true, schema: answerJsonSchema } };

@@ -6,13 +6,14 @@ import { parseSettings } from "../../src/core/settings.ts";
 import type { Group } from "../../src/core/trajectory.ts";
 import { applyRewards } from "../../src/rewards/compose.ts";
 import { rewardsSchema } from "../../src/rewards/config.ts";
-import { addRewards, createRewards, type RewardLimits } from "../../src/rewards/create.ts";
+import { createRewards } from "../../src/rewards/create.ts";
 import { episode, groupOf, quiet } from "../../src/rewards/episodes.fixture.ts";
+import { addRewards, type RewardLimits } from "../../src/rewards/kinds.ts";
 import { RewardError, type ScoringContext } from "../../src/rewards/reward.ts";
-import { judgeRewards } from "./rewards.ts";
+import { judgeReward } from "./rewards.ts";
 import { attemptsIn, type JudgeRequest, judgeServer, type Reaction, scoring } from "./server.fixture.ts";
 
-addRewards({ judge: judgeRewards });
+addRewards({ judge: judgeReward });
 
 const key = "sk-very-secret-0123456789";
 const newFolder = () => mkdtempSync(join(tmpdir(), "retrograde-judge-"));

@@ -2,7 +2,6 @@ import { join } from "node:path";
 import { CompletionError } from "../../src/completions/errors.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
 import type { Task } from "../../src/environments/environment.ts";
-import type { RewardOf } from "../../src/rewards/config.ts";
 import {
   type PartScores,
   RewardError,
@@ -16,6 +15,7 @@ import type { ChatMessage, Endpoint } from "./endpoint.ts";
 import { questionAboutEpisode, referenceIn } from "./episode.ts";
 import { added, Ledger, type LedgerEntry, noUsage, type Usage } from "./ledger.ts";
 import { type Question, questionAbout } from "./prompt.ts";
+import type { JudgeReward } from "./settings.ts";
 
 /** The score that a group gets whose attempts are one, or all equal: no part of the range is nearer to the truth. */
 const nothingToCompare = 0.5;
@@ -24,7 +24,7 @@ const quotedCharacters = 2000;
 
 export interface JudgeParts {
   readonly name: string;
-  readonly config: RewardOf<"judge">;
+  readonly config: JudgeReward;
   readonly ledger: Ledger;
   readonly budget: Budget;
   readonly openEndpoint: (warn: (message: string) => void) => Endpoint;
@@ -184,16 +184,12 @@ function unanswered(name: string, { id }: ScoredGroup, problem: string): RewardE
 }
 
 /** Returns the subjects of questions: a group, or each of its episodes. */
-function unitsOf(group: ScoredGroup, of: RewardOf<"judge">["of"]): ScoredGroup[] {
+function unitsOf(group: ScoredGroup, of: JudgeReward["of"]): ScoredGroup[] {
   if (of === "group") return [group];
   return group.trajectories.map((trajectory) => ({ ...group, id: trajectory.id, trajectories: [trajectory] }));
 }
 
-function questionOf(
-  name: string,
-  { of, model, rubric, reference }: RewardOf<"judge">,
-  { trajectories, task }: ScoredGroup,
-): Question {
+function questionOf(name: string, { of, model, rubric, reference }: JudgeReward, { trajectories, task }: ScoredGroup): Question {
   const [first] = trajectories;
   if (of === "group" || first === undefined) return questionAbout(trajectories, model, rubric);
   return questionAboutEpisode(first, model, rubric, reference === undefined ? undefined : referenceIn(name, task, reference));

@@ -1,11 +1,12 @@
 import type { Command } from "commander";
 import { present } from "../core/present.ts";
+import type { EvaluateOptions } from "../sdk/evaluate.ts";
 import { trustRun } from "../sdk/trust.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { resolveConfig } from "../training/config/config.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 import type { EvalFlags } from "./commands/eval-flags.ts";
-import type { SettingFlag } from "./settings.ts";
+import type { SettingFlag, SettingValues } from "./settings.ts";
 
 /** The parts that every command is given. */
 export interface CommandTools {
@@ -16,6 +17,8 @@ export interface CommandTools {
   readonly exit: (code: number) => void;
   /** Subjects of `eval` that extensions bring. */
   readonly subjects: readonly EvalSubject[];
+  /** Options of `eval` that extensions bring. */
+  readonly evalOptions: readonly EvalOptions[];
   readonly examples: (...lines: readonly string[]) => string;
 }
 
@@ -25,6 +28,13 @@ export interface EvalSubject {
   readonly flags: readonly (readonly [flag: string, description: string])[];
   /** @returns the exit code */
   readonly measure: (flags: EvalFlags, output: Screen, notes: Screen) => Promise<number>;
+}
+
+/** Options of `eval`, and what they say of an evaluation. */
+export interface EvalOptions {
+  readonly add: (command: Command) => void;
+  /** @throws ConfigError naming the flag that is missing or wrong */
+  readonly read: (flags: SettingValues, env: NodeJS.ProcessEnv) => Pick<EvaluateOptions, "judge">;
 }
 
 /** Adds commands to the program. They are loaded when they are called: help and mistakes need no engine. */
@@ -73,19 +83,6 @@ export function runningPython(command: Command): Command {
     .hook("preAction", (_, action) => {
       if (action.opts().allowUnwalledPython === true) process.env.RETROGRADE_ALLOW_UNWALLED_PYTHON = "1";
     });
-}
-
-/** Adds the options of commands that may ask a judge, for `judgeOf`. */
-export function judged(command: Command): Command {
-  return command
-    .option(
-      "--judge-endpoint <url>",
-      "of questions: a server of the chat-completions protocol that decides which answers are right",
-    )
-    .option("--judge-model <name>", "the judge's model there")
-    .option("--judge-key-env <variable>", "the environment variable with its API key")
-    .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
-    .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}');
 }
 
 /** Collects an option that may be repeated. */

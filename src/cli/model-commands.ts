@@ -1,46 +1,45 @@
-import { type AddCommands, judged, withSettings } from "./command-tools.ts";
-import { doctorFlags, evaluationFlags, optionName } from "./settings.ts";
+import { type AddCommands, withSettings } from "./command-tools.ts";
+import { withModes } from "./modes.ts";
+import { evaluationFlags, optionName } from "./settings.ts";
+
+const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 
 /** Adds the command that measures a model. */
-export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples, subjects }) => {
-  const command = judged(withSettings(program.command("eval"), evaluationFlags))
+export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples, subjects, evalOptions }) => {
+  const command = withModes(
+    withSettings(program.command("eval"), evaluationFlags),
+    { with: ["agent", "compare"], honours: ["reward", "tasks", "split", "k", "out", "json", "show"] },
+    { with: ["agent"], honours: ["reward", "tasks", "split", "k", "out", "json", "show", "model", "endpoint"] },
+    { with: ["compare"], honours: [...ofModels, "split", "tasks", "k", "temperature", "seed", "out", "json"] },
+    { with: [], ignores: ["reward"] },
+  );
+  command
     .summary("measure a model, compare two")
     .description(
       "Measures a model on tasks of a split, greedily and sampled, with 95 % intervals. --compare pairs two models or evaluations\n" +
         "task by task; --agent measures an agent.",
     )
     .option("--compare <models...>", "two models, runs, or folders of evaluations: the paired difference, second minus first");
+  for (const { add } of evalOptions) add(command);
   for (const [flag, description] of subjects.flatMap(({ flags }) => flags)) command.option(flag, description);
   command
     .option("--show <n>", "number of episodes to print, those that fail first (default: 1)")
     .option("--resume", "continue the evaluation in --out, or else the newest one that has not finished")
-    .option("--judge-prices <list>", 'input,output prices of a million of its tokens, such as "0.4,1.6": the report has its cost')
     .option("--json", "print the report as JSON, and nothing else")
     .addHelpText(
       "after",
       examples(
         "eval",
-        "eval --model runs/office-seeupo-1 --split challenge",
+        "eval --model runs/first --split challenge",
         "eval --tasks 64 --k 1 --temperature 0",
-        "eval --compare runs/office-seeupo-1 runs/office-grpo-1",
+        "eval --compare runs/first runs/second",
       ),
     )
     .action(async (flags) => {
       const subject = subjects.find((each) => flags[optionName(each.flags[0]?.[0] ?? "")] !== undefined);
+      const options = Object.assign({}, ...evalOptions.map(({ read }) => read(flags, process.env)));
+      if (subject !== undefined) return exit(await subject.measure(flags, screen, errorScreen));
       const { evalCommand } = await import("./commands/eval.ts");
-      exit(await (subject?.measure ?? evalCommand)(flags, screen, errorScreen));
-    });
-};
-
-/** Adds the command that checks this machine. */
-export const doctorCommands: AddCommands = (program, { screen, exit }) => {
-  withSettings(program.command("doctor"), doctorFlags)
-    .summary("check this machine and a model")
-    .description("Checks this machine and a model (folder, chat template, memory, sampling), and suggests fixes.")
-    .option("--play", "also play a few episodes, and say what a step, an evaluation and the run will cost")
-    .option("--json", "print what was found as JSON")
-    .action(async (flags) => {
-      const { doctorCommand } = await import("./commands/doctor.ts");
-      exit(await doctorCommand(flags, screen));
+      exit(await evalCommand(flags, screen, errorScreen, options));
     });
 };

@@ -6,7 +6,7 @@ import { ConfigError } from "../core/errors.ts";
  * it is refused before anything starts.
  */
 export interface Mode {
-  /** The options that start it; the mode of none of the others if empty. */
+  /** The options that start it, in camel case; the mode of none of the others if empty. */
   readonly with: readonly string[];
   /** The only options that it honours besides. */
   readonly honours?: readonly string[];
@@ -14,67 +14,17 @@ export interface Mode {
   readonly ignores?: readonly string[];
 }
 
-const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
-const ofServers = ["inference", "host", "port", "key", "maxBody", "maxConnections", "requestTimeout", "verbose"];
+const modes = new WeakMap<Command, readonly Mode[]>();
 
-const ofTeachers = ["demonstrations", "keep", "sftSteps", "sftLearningRate", "prices"];
+/** Says in which modes a command works: the first that fits holds. A command without any honours all of its options. */
+export function withModes(command: Command, ...its: readonly Mode[]): Command {
+  modes.set(command, its);
+  return command;
+}
 
-const resumed: readonly Mode[] = [{ with: ["resume"], ignores: [] }];
-const withoutResume: readonly Mode[] = [
-  { with: ["open"], ignores: ["dashboard", "allowChanged"] },
-  { with: [], ignores: ["allowChanged"] },
-];
-
-/** Options in camel case; of each command the first mode that fits holds. A command that is not here honours all of its options. */
-export const modes: Record<string, readonly Mode[]> = {
-  train: [
-    { with: ["dryRun"], ignores: ["open", "dashboard", "allowChanged"] },
-    { with: ["resume", "open"], ignores: ["replay", "dashboard"] },
-    { with: ["resume"], ignores: ["replay"] },
-    ...withoutResume,
-  ],
-  "train-agent": [
-    { with: ["teacher", "open"], ignores: ["resume", "allowChanged", "dashboard"] },
-    { with: ["teacher"], ignores: ["resume", "allowChanged"] },
-    { with: ["resume", "open"], ignores: ["dashboard", ...ofTeachers] },
-    { with: ["resume"], ignores: ofTeachers },
-    { with: ["open"], ignores: ["dashboard", "allowChanged", ...ofTeachers] },
-    { with: [], ignores: ["allowChanged", ...ofTeachers] },
-  ],
-  sft: [...resumed, { with: [], ignores: ["allowChanged"] }],
-  eval: [
-    { with: ["agent", "compare"], honours: ["reward", "tasks", "split", "k", "out", "json", "show"] },
-    { with: ["agent"], honours: ["reward", "tasks", "split", "k", "out", "json", "show", "model", "endpoint"] },
-    { with: ["compare"], honours: [...ofModels, "split", "tasks", "k", "temperature", "seed", "out", "json"] },
-    { with: [], ignores: ["reward"] },
-  ],
-  trajectory: [
-    { with: ["html"], ignores: ["json", "replay", "since", "config"] },
-    { with: ["replay"], ignores: ["json", "since"] },
-    { with: ["since"], ignores: ["json", "config"] },
-    { with: [], ignores: ["config"] },
-  ],
-  "runs export": [
-    { with: ["mlflow"], ignores: ["format", "out"] },
-    { with: [], ignores: ["experiment"] },
-  ],
-  serve: [
-    { with: ["inference"], honours: [...ofServers, "model", "threads"] },
-    {
-      with: ["env"],
-      honours: [
-        "as",
-        "seed",
-        "config",
-        "set",
-        ...ofServers.filter((name) => !["inference", "verbose"].includes(name)),
-        "maxSessions",
-        "sessionTimeout",
-      ],
-    },
-  ],
-  "env check": [{ with: ["sampling"], ignores: ["model"] }],
-};
+export function modesOf(command: Command): readonly Mode[] {
+  return modes.get(command) ?? [];
+}
 
 /** Options that hold for every mode. */
 const always: readonly string[] = ["debug", "allowUnwalledPython"];
@@ -101,7 +51,7 @@ export function requireHonoured(command: Command): void {
   const given = command.options
     .map((option) => option.attributeName())
     .filter((name) => command.getOptionValueSource(name) === "cli");
-  const mode = modes[pathOf(command)]?.find((each) => each.with.every((name) => given.includes(name)));
+  const mode = modesOf(command).find((each) => each.with.every((name) => given.includes(name)));
   const ignored = given.find((name) => mode !== undefined && !honoured(mode, name));
   if (mode === undefined || ignored === undefined) return;
   const beside = mode.with.map((name) => written(command, name));

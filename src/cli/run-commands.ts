@@ -19,7 +19,7 @@ export const runCommands: AddCommands = (program, { screen, examples }) => {
     .argument("<folder>", "the run's folder")
     .option("--trajectory <id>", "an episode's id")
     .option("--json", "print it as JSON: settings, evaluations and metrics, or the episode as it is stored")
-    .addHelpText("after", examples("runs show runs/office-seeupo-1"))
+    .addHelpText("after", examples("runs show runs/first"))
     .action(async (folder, flags) => {
       const { showRunCommand } = await import("./commands/runs.ts");
       showRunCommand(folder, flags, screen);
@@ -34,7 +34,7 @@ export const controlCommands: AddCommands = (program, { screen, examples }) => {
     .argument("<folder>", "the run's folder")
     .argument("<action>", "pause, resume, stop or learning-rate")
     .argument("[value]", "the learning rate")
-    .addHelpText("after", examples("control runs/office-seeupo-1 pause", "control runs/office-seeupo-1 learning-rate 1e-4"))
+    .addHelpText("after", examples("control runs/first pause", "control runs/first learning-rate 1e-4"))
     .action(async (folder, action, value) => {
       const { controlCommand } = await import("./commands/control.ts");
       controlCommand(folder, action, value, screen);

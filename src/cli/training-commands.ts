@@ -1,4 +1,5 @@
 import { type AddCommands, debuggable, withSettings } from "./command-tools.ts";
+import { withModes } from "./modes.ts";
 import { supervisedFlags, trainFlags } from "./settings.ts";
 
 /** Adds the commands that start a task, and train a model in an environment. */
@@ -13,10 +14,18 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
       initCommand(folder, screen);
     });
 
-  withSettings(program.command("train"), trainFlags)
+  const train = withModes(
+    withSettings(program.command("train"), trainFlags),
+    { with: ["dryRun"], ignores: ["open", "dashboard", "allowChanged"] },
+    { with: ["resume", "open"], ignores: ["replay", "dashboard"] },
+    { with: ["resume"], ignores: ["replay"] },
+    { with: ["open"], ignores: ["dashboard", "allowChanged"] },
+    { with: [], ignores: ["allowChanged"] },
+  );
+  train
     .summary("train a model in an environment")
     .description(
-      "Trains a model by reinforcement learning on an environment's tasks. Without options: the default model in the office.",
+      "Trains a model by reinforcement learning on an environment's tasks. Without options: the default model in the default world.",
     )
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
     .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
@@ -44,7 +53,8 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
 
 /** Adds the command that teaches by demonstrations. */
 export const supervisedCommands: AddCommands = (program, { screen, exit, examples }) => {
-  withSettings(program.command("sft"), supervisedFlags, { kind: "sft" })
+  const sft = withSettings(program.command("sft"), supervisedFlags, { kind: "sft" });
+  withModes(sft, { with: ["resume"], ignores: [] }, { with: [], ignores: ["allowChanged"] })
     .summary("teach a model by demonstrations")
     .description("Supervised fine-tuning on conversations from a JSONL file, or by the environment's expert.")
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")

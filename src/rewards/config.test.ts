@@ -1,13 +1,14 @@
-import { judgeRewards } from "../../extensions/judge/rewards.ts";
+import { judgeReward } from "../../extensions/judge/rewards.ts";
 import "../../test/office.ts";
 import { expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import { resolveConfig, rewardsFromCode } from "../training/config/config.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
-import { addRewards, createRewards } from "./create.ts";
+import { createRewards } from "./create.ts";
+import { addRewards } from "./kinds.ts";
 import { defineReward } from "./reward.ts";
 
-addRewards({ judge: judgeRewards });
+addRewards({ judge: judgeReward });
 
 const judge = { kind: "judge", model: "wise", baseUrl: "https://judge.example/v1" } as const;
 const key = "sk-very-secret-0123456789";

@@ -1,17 +1,16 @@
 import { z } from "zod";
-import { acts } from "../core/acts.ts";
 import { ConfigError } from "../core/errors.ts";
-import { longestTimer } from "../core/timer.ts";
+import { type ExtensionReward, type ExtensionRewardInput, rewardKinds } from "./kinds.ts";
 
 /** The name of what every episode's environment gave: kept as a score, whatever the rewards make of it. */
 export const environmentName = "environment";
 
 /** In capitals, as is the custom: a key that was put there instead of its variable's name is recognised by that. */
-const variableName = /^[A-Z_][A-Z0-9_]*$/;
+export const variableName = /^[A-Z_][A-Z0-9_]*$/;
 
 /** Names become metrics, and files of a run. */
 const name = z.string().regex(/^[\w.-]+$/, "a name of letters, digits, _, . and -");
-const common = {
+export const common = {
   name: name.optional().describe("of its scores and metrics, `reward:NAME`; the kind if omitted"),
   weight: z.number().default(1).describe("factor in the sum; 0 only measures"),
 };
@@ -60,66 +59,20 @@ const toolCost = z
   })
   .refine(({ perCall, tools }) => perCall > 0 || Object.values(tools).some((cost) => cost > 0), "a cost: perCall, or of a tool");
 
-/** The rubric that the judge gets where none is given. */
-const defaultRubric = [
-  "An attempt that reaches the goal of the task is better than one that does not.",
-  "Of two that reach it, the one that gets there more directly is better; of two that do not, the one that comes closer.",
-  "Claims that the tools' answers do not support, and changes that nobody asked for, make an attempt worse.",
-].join("\n");
-
-const judge = z
-  .strictObject({
-    kind: z.literal("judge"),
-    ...common,
-    of: z
-      .enum(["group", "episode"])
-      .default("group")
-      .describe("what it scores: the attempts of a group against each other, or each episode by itself"),
-    reference: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("of an episode: the task's field that holds what is right, such as `answer`"),
-    model: z.string().min(1).describe("the judge"),
-    baseUrl: acts
-      .address(z.url({ protocol: /^https?$/, error: "an http or https URL" }))
-      .describe("of a chat-completions server, such as `https://api.openai.com/v1`"),
-    apiKeyEnv: acts
-      .variable(z.string().regex(variableName, "the name of an environment variable, in capitals"))
-      .nullable()
-      .default("OPENAI_API_KEY")
-      .describe("environment variable with the key; null: none"),
-    rubric: z.string().min(1).default(defaultRubric).describe("criteria that make one attempt better than another"),
-    /** Reasoning models refuse any other than their own. */
-    temperature: z.number().min(0).optional().describe("of the judge; the server's own if omitted"),
-    timeoutMs: z.int().min(1).max(longestTimer).default(60_000).describe("for one answer"),
-    retries: z.int().min(0).default(5).describe("after 408, 409, 429, 5xx or a broken connection"),
-    attempts: z.int().min(1).default(3).describe("answers requested until one is usable"),
-    concurrency: z.int().min(1).default(8).describe("questions in flight"),
-    onFailure: z
-      .enum(["error", "skip-group"])
-      .default("error")
-      .describe("without a usable answer: stop the run (`error`), or exclude the group (`skip-group`)"),
-    cache: acts.writes(z.string().min(1)).optional().describe("a folder of answers that several runs share"),
-  })
-  .refine(({ of, reference }) => of === "episode" || reference === undefined, {
-    path: ["reference"],
-    error: 'none unless `of` is "episode"',
-  });
-
 /** A reward from code, as a configuration records it: `defineReward` has the rest. */
 const verifiable = z.strictObject({ kind: z.literal("verifiable"), name, weight: common.weight });
 const compare = z.strictObject({ kind: z.literal("compare"), name, weight: common.weight });
 
-export const rewardConfigSchema = z.discriminatedUnion("kind", [
-  environment,
-  verifiable,
-  compare,
-  format,
-  length,
-  toolCost,
-  judge,
-]);
+const own = [environment, verifiable, compare, format, length, toolCost] as const;
+
+/** The schemas of all kinds, those of extensions last. */
+export function rewardSchemas(): readonly z.ZodObject[] {
+  return [...own, ...[...rewardKinds.values()].map(({ settings }) => settings)];
+}
+
+const rewardConfigSchema = z.lazy(() =>
+  z.discriminatedUnion("kind", rewardSchemas() as [z.ZodObject, ...z.ZodObject[]]),
+) as unknown as z.ZodType<z.output<(typeof own)[number]> | ExtensionReward, z.input<(typeof own)[number]> | ExtensionRewardInput>;
 export type RewardConfig = z.output<typeof rewardConfigSchema>;
 export type RewardOf<Kind extends RewardConfig["kind"]> = Extract<RewardConfig, { kind: Kind }>;
 

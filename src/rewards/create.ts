@@ -1,56 +1,29 @@
 import { DeadlineError } from "../core/deadline.ts";
 import { ConfigError } from "../core/errors.ts";
+import { present } from "../core/present.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { callUserCode } from "../core/user-code.ts";
 import type { Task } from "../environments/environment.ts";
-import { type RewardConfig, type RewardOf, rewardName } from "./config.ts";
+import { type RewardConfig, rewardName } from "./config.ts";
+import { type RewardContext, rewardKinds } from "./kinds.ts";
 import { formatScore, lastAnswer, lengthCost, toolCost } from "./parts.ts";
 import { type FinishedEpisode, type Reward, RewardError, type RewardPart, type ScoredGroup } from "./reward.ts";
 
-/** The most that all judges of a run may spend, over all its processes. */
-export interface RewardLimits {
-  readonly judgeCalls?: number;
-  readonly judgeTokens?: number;
-}
-
-export interface RewardContext {
-  /** Rewards from code, found by their names. */
-  readonly code: readonly Reward[];
-  readonly limits: RewardLimits;
-  /** For each answer of a reward from code, in milliseconds: `rollout.episodeTimeoutMs`. */
-  readonly timeoutMs: number;
-  /** The run's: judges keep their answers below it, once they have some. */
-  readonly folder: string;
-  /** Where keys are: `process.env`. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
-/** Opens the rewards of one kind for a run. @returns makes the part of each, by its place in the list */
-export type OpenRewards<Config> = (
-  configs: readonly Config[],
-  context: RewardContext,
-) => (config: Config, index: number) => RewardPart;
-
-/** Kinds of rewards that an extension may bring. */
-export interface BroughtRewards {
-  readonly judge?: OpenRewards<RewardOf<"judge">>;
-}
-
-let brought: BroughtRewards = {};
-
-/** Adds kinds of rewards. Adding one again changes nothing. */
-export function addRewards(rewards: BroughtRewards): void {
-  brought = { ...brought, ...rewards };
-}
-
 /**
  * The parts of a run's reward. Nothing is read, written or requested yet.
- * @throws ConfigError for a reward from code that is not there, a kind that no extension has brought, or one without its key, naming the variable
+ * @throws ConfigError for a reward from code that is not there, or one without its key, naming the variable
  */
 export function createRewards(configs: readonly RewardConfig[], context: RewardContext): RewardPart[] {
   const { code, timeoutMs } = context;
-  const judges = configs.filter((config) => config.kind === "judge");
-  const openJudge = brought.judge?.(judges, context);
+  const opened = new Map(
+    [...rewardKinds].map(([name, kind]) => [
+      name,
+      kind.open(
+        configs.filter((config) => config.kind === name),
+        context,
+      ),
+    ]),
+  );
 
   return configs.map((config, index): RewardPart => {
     const part = { name: rewardName(config), weight: config.weight };
@@ -66,14 +39,8 @@ export function createRewards(configs: readonly RewardConfig[], context: RewardC
       case "verifiable":
       case "compare":
         return { ...part, ofFailures: "nothing", ...fromCode(codeOf(config, index, code), timeoutMs) };
-      case "judge":
-        if (openJudge !== undefined) return openJudge(config, index);
-        throw new ConfigError(`rewards.${index}.kind`, config.kind, {
-          expected: "a kind that this program has loaded",
-          hint: 'Import "retrograde-rl" itself, which adds it.',
-        });
       default:
-        return config satisfies never;
+        return present(opened.get(config.kind), `the kind "${config.kind}"`)(config, index);
     }
   });
 }

@@ -1,5 +1,5 @@
-import { judgeRewards } from "../../extensions/judge/rewards.ts";
-import { addRewards } from "./create.ts";
+import { judgeReward } from "../../extensions/judge/rewards.ts";
+import { addRewards } from "./kinds.ts";
 import "../../test/office.ts";
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { planRun, train } from "../sdk/train.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 import { defineReward } from "./reward.ts";
 
-addRewards({ judge: judgeRewards });
+addRewards({ judge: judgeReward });
 
 const variable = "RETROGRADE_TEST_JUDGE_KEY";
 const key = "sk-very-secret-0123456789";

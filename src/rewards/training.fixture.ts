@@ -1,4 +1,4 @@
-import { judgeRewards } from "../../extensions/judge/rewards.ts";
+import { judgeReward } from "../../extensions/judge/rewards.ts";
 import "../../test/office.ts";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,9 +11,10 @@ import { resolveConfig, rewardsFromCode } from "../training/config/config.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 import type { TrainingEvent } from "../training/record/events.ts";
 import { train } from "../training/trainer.ts";
-import { addRewards, createRewards } from "./create.ts";
+import { createRewards } from "./create.ts";
+import { addRewards } from "./kinds.ts";
 
-addRewards({ judge: judgeRewards });
+addRewards({ judge: judgeReward });
 
 export const key = "sk-very-secret-0123456789";
 export const small: UserConfig = {

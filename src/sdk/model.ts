@@ -24,12 +24,10 @@ import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { fetchPublished, type PublishedFile, publishedModel, publishedNames } from "../hub/published.ts";
 import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
+import { defaultEnvironment } from "../training/config/defaults.ts";
 import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/config/known-models.ts";
 import type { TrainingConfig } from "../training/config/settings.ts";
 import { requireTrusted } from "./trust.ts";
-
-/** The bundled model that an own task is taught with: one that is in the package. */
-const modelToTeach = "office";
 
 /** The folder of a bundled model. @throws ConfigError if an environment has none */
 function bundledModel(model: string, environment: string): string {
@@ -37,11 +35,12 @@ function bundledModel(model: string, environment: string): string {
   const name = model === "default" ? environment : model.slice(bundledPrefix.length);
   if (names.includes(name)) return fileURLToPath(new URL(name, defaultModels));
   if (model !== "default") throw new ConfigError("model", model, { expected: names.map((each) => bundledPrefix + each) });
+  const toTeach = defaultEnvironment()?.name ?? names[0];
   throw new ConfigError("model", model, {
     expected: `a model for the environment "${environment}": a folder, a run's folder or a name on the Hugging Face Hub`,
     hint:
       `The bundled models know only their own worlds (${names.join(", ")}). Name a model that was trained to call tools, such as ` +
-      `"qwen3-0.6b", or teach a bundled one your task by demonstrations: retrograde-rl sft --model ${bundledPrefix}${modelToTeach}.`,
+      `"qwen3-0.6b", or teach a bundled one your task by demonstrations: retrograde-rl sft --model ${bundledPrefix}${toTeach}.`,
   });
 }
 

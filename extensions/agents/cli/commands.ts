@@ -1,9 +1,21 @@
 import { type AddCommands, debuggable, type EvalSubject, trusting, withSettings } from "../../../src/cli/command-tools.ts";
+import { withModes } from "../../../src/cli/modes.ts";
 import { agentFlags } from "../../../src/cli/settings.ts";
+
+const ofTeachers = ["demonstrations", "keep", "sftSteps", "sftLearningRate", "prices"];
 
 /** Adds the commands that train an agent, and record one with a strong model. */
 export const agentCommands: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
-  withSettings(program.command("train-agent"), agentFlags)
+  const trainAgent = withModes(
+    withSettings(program.command("train-agent"), agentFlags),
+    { with: ["teacher", "open"], ignores: ["resume", "allowChanged", "dashboard"] },
+    { with: ["teacher"], ignores: ["resume", "allowChanged"] },
+    { with: ["resume", "open"], ignores: ["dashboard", ...ofTeachers] },
+    { with: ["resume"], ignores: ofTeachers },
+    { with: ["open"], ignores: ["dashboard", "allowChanged", ...ofTeachers] },
+    { with: [], ignores: ["allowChanged", ...ofTeachers] },
+  );
+  trainAgent
     .summary("train the model of an agent that exists")
     .description(
       "Trains the model that an agent calls. The agent is a module that exports (prompt) => answer, or a program behind --, which\n" +

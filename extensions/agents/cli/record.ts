@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import { pricesOf } from "../../../src/cli/question-judge.ts";
 import { apiKeyFrom } from "../../../src/core/api-key.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { count, percent, plural } from "../../../src/terminal/format.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { pricesOf } from "../../../src/training/evaluation/cost.ts";
 import { type AgentRecord, recordAgent } from "../record-agent.ts";
 import { attemptsFile } from "../record-file.ts";
 import type { AgentTeacher } from "../scripted-teacher.ts";

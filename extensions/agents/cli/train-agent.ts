@@ -1,6 +1,5 @@
 import { reportOf, runShown, runTraining } from "../../../src/cli/commands/train.ts";
 import { showDownload } from "../../../src/cli/download.ts";
-import { pricesOf } from "../../../src/cli/question-judge.ts";
 import { reportLines } from "../../../src/cli/report.ts";
 import { agentFlags, settingsOf } from "../../../src/cli/settings.ts";
 import type { TrainFlags } from "../../../src/cli/train-flags.ts";
@@ -13,6 +12,7 @@ import { wrap } from "../../../src/terminal/wrap.ts";
 import { withSettings } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
+import { pricesOf } from "../../../src/training/evaluation/cost.ts";
 import { teach } from "../taught-agent.ts";
 import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../train-agent.ts";
 import { teacherOf } from "./record.ts";

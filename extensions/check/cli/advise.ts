@@ -6,7 +6,6 @@ import { ConfigError } from "../../../src/core/errors.ts";
 import { wholeContext } from "../../../src/core/whole-context.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
-import { type Trial, tryOut } from "../../../src/sdk/cost.ts";
 import { assumedLength, modelFolder, openModel, samplingUse, trainingUse } from "../../../src/sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
 import { proportionInterval } from "../../../src/statistics/intervals.ts";
@@ -32,6 +31,7 @@ import { memoryUse } from "../../local/open.ts";
 import { measurePeak } from "../../local/peak.ts";
 import { type Chances, chancesOf, type Fitting, fittingModels, guessedStepSeconds, stepSeconds } from "../advice.ts";
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
+import { type Trial, tryOut } from "../cost.ts";
 import { agentCommand } from "./agent-command.ts";
 
 export interface AdviseFlags extends SettingValues {

@@ -1,10 +1,24 @@
 import { type AddCommands, withSettings } from "../../../src/cli/command-tools.ts";
+import { withModes } from "../../../src/cli/modes.ts";
 import { doctorFlags, environmentCheckFlags } from "../../../src/cli/settings.ts";
+
+/** Adds the command that checks this machine. */
+export const doctorCommands: AddCommands = (program, { screen, exit }) => {
+  withSettings(program.command("doctor"), doctorFlags)
+    .summary("check this machine and a model")
+    .description("Checks this machine and a model (folder, chat template, memory, sampling), and suggests fixes.")
+    .option("--play", "also play a few episodes, and say what a step, an evaluation and the run will cost")
+    .option("--json", "print what was found as JSON")
+    .action(async (flags) => {
+      const { doctorCommand } = await import("./doctor.ts");
+      exit(await doctorCommand(flags, screen));
+    });
+};
 
 /** Adds the commands that say what can be learned: from an environment, and by which model. */
 export const checkCommands: AddCommands = (program, { screen, exit, examples }) => {
   const env = program.command("env").summary("look at an environment").description("Commands about environments.");
-  withSettings(env.command("check"), environmentCheckFlags)
+  withModes(withSettings(env.command("check"), environmentCheckFlags), { with: ["sampling"], ignores: ["model"] })
     .summary("what an environment asks for, and what it gives away")
     .description(
       "Checks an environment before training: success of its expert, of thoughtless policies, of constant answers and of the\n" +

@@ -1,4 +1,5 @@
 import { type AddCommands, commandNamed, debuggable, trusting, withSettings } from "../../../src/cli/command-tools.ts";
+import { withModes } from "../../../src/cli/modes.ts";
 import { chatFlags } from "../../../src/cli/settings.ts";
 
 /** Adds the command that talks to a model. */
@@ -52,7 +53,14 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       runsSeedsCommand(folders, flags, screen);
     });
 
-  trusting(debuggable(program.command("trajectory")))
+  const trajectory = withModes(
+    trusting(debuggable(program.command("trajectory"))),
+    { with: ["html"], ignores: ["json", "replay", "since", "config"] },
+    { with: ["replay"], ignores: ["json", "since"] },
+    { with: ["since"], ignores: ["json", "config"] },
+    { with: [], ignores: ["config"] },
+  );
+  trajectory
     .summary("read one episode, and what the update did with it")
     .description("Shows an episode, with the weight, advantage, M and ratio of each turn.")
     .argument("<folder>", "the run's folder")
@@ -91,7 +99,8 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       await checkpointModelCommand(folder, flags, screen);
     });
 
-  debuggable(runs.command("export"))
+  const exported = debuggable(runs.command("export"));
+  withModes(exported, { with: ["mlflow"], ignores: ["format", "out"] }, { with: [], ignores: ["experiment"] })
     .summary("write a run in another format")
     .description("Writes a run's steps and trajectories as CSV, JSON lines or Parquet, or its metrics for TensorBoard or MLflow.")
     .argument("<folder>", "the run's folder")

@@ -1,8 +1,16 @@
 import { type AddCommands, debuggable, repeated, runningPython, trusting } from "../../../src/cli/command-tools.ts";
+import { withModes } from "../../../src/cli/modes.ts";
+
+const ofServers = ["host", "port", "key", "maxBody", "maxConnections", "requestTimeout"];
 
 /** Adds the command that serves engines and environments. */
 export const serveCommands: AddCommands = (program, { screen, exit, examples }) => {
-  trusting(runningPython(debuggable(program.command("serve"))))
+  const serve = withModes(
+    trusting(runningPython(debuggable(program.command("serve")))),
+    { with: ["inference"], honours: [...ofServers, "verbose", "model", "threads"] },
+    { with: ["env"], honours: ["as", "seed", "config", "set", ...ofServers, "maxSessions", "sessionTimeout"] },
+  );
+  serve
     .summary("serve the engine of this machine, or an environment, to other programs")
     .description(
       "Serves other programs. --inference: chat completions, and token ids with log-probs for verifiers. --env NAME --as openenv or\n" +

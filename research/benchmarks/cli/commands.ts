@@ -1,4 +1,5 @@
-import { type AddCommands, debuggable, judged } from "../../../src/cli/command-tools.ts";
+import { judged } from "../../../extensions/judge/flags.ts";
+import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
 
 const questionBenchmarks =
   "aime24, aime25, math500, gsm8k, math, webwalker, hotpotqa, 2wiki, musique, bamboogle, gaia, hle, xbench, simpleqa";

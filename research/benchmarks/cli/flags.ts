@@ -1,4 +1,4 @@
-import type { JudgeFlags } from "../../../src/cli/question-judge.ts";
+import type { JudgeFlags } from "../../../extensions/judge/flags.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 
 export interface FileFlags extends JudgeFlags {

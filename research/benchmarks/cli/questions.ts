@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { openJudge } from "../../../extensions/judge/answers.ts";
+import { judgeOf } from "../../../extensions/judge/flags.ts";
 import { openRecords } from "../../../extensions/tools/records.ts";
 import { showDownload } from "../../../src/cli/download.ts";
-import { judgeOf } from "../../../src/cli/question-judge.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { mean } from "../../../src/core/mean.ts";
 import { passAtK } from "../../../src/statistics/attempts.ts";

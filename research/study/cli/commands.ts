@@ -1,15 +1,15 @@
 import { Option } from "commander";
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
-import { modes } from "../../../src/cli/modes.ts";
-
-modes.study = [
-  { with: ["report"], ignores: ["dryRun", "jobs", "question", "worlds", "arms", "rates", "seeds", "tuningSeeds", "keep"] },
-  { with: ["dryRun"], ignores: ["keep"] },
-];
+import { withModes } from "../../../src/cli/modes.ts";
 
 /** Adds the command that runs studies. */
 export const studyCommands: AddCommands = (program, { screen, exit, examples }) => {
-  debuggable(program.command("study"))
+  const study = withModes(
+    debuggable(program.command("study")),
+    { with: ["report"], ignores: ["dryRun", "jobs", "question", "worlds", "arms", "rates", "seeds", "tuningSeeds", "keep"] },
+    { with: ["dryRun"], ignores: ["keep"] },
+  );
+  study
     .summary("run an experiment of several arms, rates and seeds")
     .description(
       "Runs the remaining parts of a study: tunes every arm on validation tasks, trains it with the reported seeds, and writes\n" +

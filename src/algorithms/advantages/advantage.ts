@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Kind, SettingsOf } from "../../core/kinds.ts";
 import type { Context } from "../../core/context.ts";
+import type { Kind, SettingsOf } from "../../core/kinds.ts";
 import type { Capability, Policy } from "../../core/policy.ts";
 import type { Group, Trajectory, Turn } from "../../core/trajectory.ts";
 import type { Glossary, MetricValues } from "../metrics.ts";

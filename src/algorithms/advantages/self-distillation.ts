@@ -1,4 +1,4 @@
-import { Context } from "../../core/context.ts";
+import type { Context } from "../../core/context.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { defineAdvantage, type Scores, type StepParts } from "./advantage.ts";
 import { creditByTeacher } from "./distillation.ts";
@@ -38,8 +38,7 @@ export const selfDistillationKind = defineAdvantage({
  */
 async function shownDemonstrations({ groups, maxLength, scores, demonstration, warn }: StepParts): Promise<Scores> {
   const shown = new Map<string, Context>();
-  for (const { trajectories } of groups)
-    for (const { id, task } of trajectories) shown.set(id, await demonstration(task));
+  for (const { trajectories } of groups) for (const { id, task } of trajectories) shown.set(id, await demonstration(task));
   return (samples) => {
     let unshown = 0;
     const contexts = samples.map((sample): ActionInContext => {

@@ -1,7 +1,6 @@
-import type { JudgeFlags } from "../question-judge.ts";
 import type { SettingValues } from "../settings.ts";
 
-export interface EvalFlags extends SettingValues, JudgeFlags {
+export interface EvalFlags extends SettingValues {
   readonly resume?: boolean;
   readonly json?: boolean;
   /** Two models, or folders of evaluations. */

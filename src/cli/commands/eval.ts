@@ -1,4 +1,4 @@
-import type { Evaluated } from "../../sdk/evaluate.ts";
+import type { Evaluated, EvaluateOptions } from "../../sdk/evaluate.ts";
 import { resolvePlayed } from "../../sdk/run-environment.ts";
 import { plural } from "../../terminal/format.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
@@ -8,15 +8,18 @@ import { loadConfigFile } from "../../training/config/config-file.ts";
 import { shownEpisodes } from "../conversation.ts";
 import { costLines, evaluationLines, evaluationNotes, tableLines } from "../evaluation-lines.ts";
 import { measure } from "../measure.ts";
-import { judgeOf } from "../question-judge.ts";
 import { evaluationFlags, settingsOf } from "../settings.ts";
 import type { EvalFlags } from "./eval-flags.ts";
 
 /** Measures a model on tasks of a split, or compares two. @returns the exit code */
-export async function evalCommand(flags: EvalFlags, output: Screen, notes: Screen): Promise<number> {
+export async function evalCommand(
+  flags: EvalFlags,
+  output: Screen,
+  notes: Screen,
+  { judge }: Pick<EvaluateOptions, "judge"> = {},
+): Promise<number> {
   const user = await loadConfigFile(flags.config);
   const screen = flags.json === true ? notes : output;
-  const judge = judgeOf(flags, process.env);
   if (flags.compare !== undefined) {
     const { compareCommand } = await import("./eval-compare.ts");
     return compareCommand(flags.compare, flags, user, output, screen);

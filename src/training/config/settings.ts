@@ -123,7 +123,11 @@ export const settingsSchema = settingsDoor("a configuration", {
   optimizer: z
     .strictObject({
       /** For a model of a few million parameters: 1e-4 was slower, 6e-4 too much (office study). */
-      learningRate: z.number().positive().default(2e-4).describe("the highest, after the warm-up; 1e-4 for SeeUPO in the office"),
+      learningRate: z
+        .number()
+        .positive()
+        .default(2e-4)
+        .describe("the highest, after the warm-up; some environments bring another"),
       beta1: z.number().min(0).lt(1).default(0.9).describe("decay of the gradient's mean"),
       /**
        * The value of Llama 2 (arXiv:2307.09288, §2.2) and the office study; PyTorch's 0.999 forgets too slowly for a hundred steps.
@@ -214,7 +218,7 @@ export const settingsSchema = settingsDoor("a configuration", {
         .union([z.literal("auto"), z.number().positive()])
         .default("auto")
         .describe(
-          'nats between sampler and trainer for one token, above which the run stops. `"auto"`: 0.02 in float32; 1 with an 8-bit sampler; by the probe on a Tinker server ([tinker.md](tinker.md)). Above 0.02, one token of 1,000 may exceed it',
+          'nats between sampler and trainer for one token, above which the run stops. `"auto"`: 0.02 in float32; 1 with an 8-bit sampler; of other engines their own. Above 0.02, one token of 1,000 may exceed it',
         ),
       strict: z.boolean().default(false).describe("ends the run at the first [warning](warnings.md); `--strict`"),
       judgeCalls: z.int().min(1).optional().describe("calls of all judges of the run, at most; no limit if omitted"),

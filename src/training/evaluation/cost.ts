@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ConfigError } from "../../core/errors.ts";
 import type { EvaluationRecord } from "../../runs/records.ts";
 
 /** For a million tokens. */
@@ -6,6 +7,18 @@ export interface Prices {
   readonly input: number;
   readonly output: number;
   readonly currency: string;
+}
+
+/** Reads the prices of a flag. @throws ConfigError for another text */
+export function pricesOf(text: string, flag: string): Prices {
+  const [input, output, currency = "USD", ...more] = text.split(",").map((part) => part.trim());
+  const price = (part: string | undefined) => (part !== undefined && /^\d+(\.\d+)?$/.test(part) ? Number(part) : undefined);
+  const [ofInput, ofOutput] = [price(input), price(output)];
+  if (ofInput === undefined || ofOutput === undefined || currency === "" || more.length > 0)
+    throw new ConfigError(flag, text, {
+      expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
+    });
+  return { input: ofInput, output: ofOutput, currency };
 }
 
 export const costSchema = z.object({

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { testChat } from "../../../test/fixtures/chats.ts";
+import { factsOf } from "../../algorithms/algorithms.ts";
 import { ConfigError } from "../../core/errors.ts";
+import { present } from "../../core/present.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { defineEnvironment } from "../../environments/define.ts";
 import { trajectoryOf } from "../../runs/store.fixture.ts";
 import { resolveConfig } from "../config/config.ts";
-import { present } from "../../core/present.ts";
-import { factsOf } from "../../algorithms/algorithms.ts";
 import type { StepArguments } from "../sampling/step-arguments.ts";
 import { checkDemonstrations } from "../supervised/lessons.ts";
 import { stepParts } from "./step-parts.ts";

@@ -3,8 +3,8 @@ import { Context } from "../../core/context.ts";
 import { present } from "../../core/present.ts";
 import { randomStream } from "../../core/random.ts";
 import { demonstrationOf } from "../sampling/demonstration.ts";
-import type { StepArguments } from "../sampling/step-arguments.ts";
 import type { Sampled } from "../sampling/sampling.ts";
+import type { StepArguments } from "../sampling/step-arguments.ts";
 
 /** The parts of a training step that an advantage may use before the update. */
 export function stepParts(

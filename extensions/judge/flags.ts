@@ -1,9 +1,11 @@
+import type { Command } from "commander";
 import { z } from "zod";
-import { apiKeyFrom } from "../core/api-key.ts";
-import { ConfigError } from "../core/errors.ts";
-import { jsonOf } from "../core/json.ts";
-import type { PricedJudge } from "../sdk/evaluate.ts";
-import type { Prices } from "../training/evaluation/cost.ts";
+import type { EvalOptions } from "../../src/cli/command-tools.ts";
+import { apiKeyFrom } from "../../src/core/api-key.ts";
+import { ConfigError } from "../../src/core/errors.ts";
+import { jsonOf } from "../../src/core/json.ts";
+import type { PricedJudge } from "../../src/sdk/evaluate.ts";
+import { pricesOf } from "../../src/training/evaluation/cost.ts";
 
 export interface JudgeFlags {
   /** Address of a server of the chat-completions protocol. */
@@ -51,14 +53,29 @@ function fieldsOf(text: string): Record<string, unknown> {
   throw new ConfigError("--judge-request", text, { expected: 'an object of JSON, such as {"temperature": null}' });
 }
 
-/** Prices of a flag. @throws ConfigError for another text */
-export function pricesOf(text: string, flag: string): Prices {
-  const [input, output, currency = "USD", ...more] = text.split(",").map((part) => part.trim());
-  const price = (part: string | undefined) => (part !== undefined && /^\d+(\.\d+)?$/.test(part) ? Number(part) : undefined);
-  const [ofInput, ofOutput] = [price(input), price(output)];
-  if (ofInput === undefined || ofOutput === undefined || currency === "" || more.length > 0)
-    throw new ConfigError(flag, text, {
-      expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
-    });
-  return { input: ofInput, output: ofOutput, currency };
+/** Adds the options of commands that may ask a judge, for `judgeOf`. */
+export function judged(command: Command): Command {
+  return command
+    .option(
+      "--judge-endpoint <url>",
+      "of questions: a server of the chat-completions protocol that decides which answers are right",
+    )
+    .option("--judge-model <name>", "the judge's model there")
+    .option("--judge-key-env <variable>", "the environment variable with its API key")
+    .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
+    .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}');
 }
+
+/** The judge of `eval`, with what it costs. */
+export const judgeOptions: EvalOptions = {
+  add: (command) => {
+    judged(command).option(
+      "--judge-prices <list>",
+      'input,output prices of a million of its tokens, such as "0.4,1.6": the report has its cost',
+    );
+  },
+  read: (flags, env) => {
+    const judge = judgeOf(flags as JudgeFlags, env);
+    return judge === undefined ? {} : { judge };
+  },
+};

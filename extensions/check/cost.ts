@@ -1,9 +1,9 @@
-import type { Group } from "../core/trajectory.ts";
-import type { Environment } from "../environments/environment.ts";
-import { rolloutGroups } from "../rollouts/rollout.ts";
-import type { TrainingConfig } from "../training/config/settings.ts";
-import { trainingTasks } from "../training/config/tasks.ts";
-import type { Model } from "./model.ts";
+import type { Group } from "../../src/core/trajectory.ts";
+import type { Environment } from "../../src/environments/environment.ts";
+import { rolloutGroups } from "../../src/rollouts/rollout.ts";
+import type { Model } from "../../src/sdk/model.ts";
+import type { TrainingConfig } from "../../src/training/config/settings.ts";
+import { trainingTasks } from "../../src/training/config/tasks.ts";
 
 /** The probable cost of a run, from a few episodes. Seconds. */
 export interface Cost {

@@ -3,11 +3,11 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { openModel } from "../../src/sdk/model.ts";
+import { resolveConfig } from "../../src/training/config/config.ts";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
-import { resolveConfig } from "../training/config/config.ts";
 import { tryOut } from "./cost.ts";
-import { openModel } from "./model.ts";
 
 test("the cost of a run scales with its steps and evaluations, and measuring it changes nothing of the model", async () => {
   const folder = mkdtempSync(join(tmpdir(), "retrograde-cost-"));

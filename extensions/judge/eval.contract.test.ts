@@ -1,12 +1,13 @@
-import "../../../research/install.ts";
+import "../../research/install.ts";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { createScreen } from "../../terminal/screen.ts";
-import { evalCommand } from "./eval.ts";
+import { evalCommand } from "../../src/cli/commands/eval.ts";
+import { createScreen } from "../../src/terminal/screen.ts";
+import { judgeOptions } from "./flags.ts";
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -58,7 +59,7 @@ async function evaluate(baseUrl: string, out: string, more: object = {}) {
     ...{ env: "hotpotqa", endpoint: baseUrl, model: "m", k: "2", tasks: "4", temperature: "0.6", out: join(scratch, out) },
     ...{ set: ["evaluation.player.retries=0", "evaluation.greedy=false", ...settings], ...more },
   };
-  const code = await evalCommand(flags, screen, screen);
+  const code = await evalCommand(flags, screen, screen, judgeOptions.read(flags, process.env));
   const report = JSON.parse(readFileSync(join(scratch, out, "report.json"), "utf8"));
   return { code, text, report, record: report.evaluations[0], page: readFileSync(join(scratch, out, "report.md"), "utf8") };
 }
