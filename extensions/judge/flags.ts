@@ -1,6 +1,5 @@
-import type { Command } from "commander";
 import { z } from "zod";
-import type { EvalOptions } from "../../src/cli/command-tools.ts";
+import type { Command, EvalOptions } from "../../src/cli/command-tools.ts";
 import { apiKeyFrom } from "../../src/core/api-key.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";

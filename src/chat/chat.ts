@@ -6,13 +6,12 @@ import { ModelError } from "../core/errors.ts";
 import { type AssistantMessage, type Message, visibleMessages } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
-import { findCallFormat, likelyFormat, requireFormat, settledFormat, showsTools } from "./call-format.ts";
-import { controlTokens } from "./control-tokens.ts";
+import { requireFormat } from "./call-format.ts";
 import { Grammars } from "./grammar.ts";
+import { renderingOf, type ToolsIn, turnEndsOf, withStops } from "./rendering.ts";
 import type { ChatSettings } from "./settings.ts";
-import { type CallStyle, compileTemplate, type Render, templateMs, withinTemplateTime } from "./template.ts";
+import { templateMs, withinTemplateTime } from "./template.ts";
 import type { Tokenizer } from "./tokenizer.ts";
-import { trainedFormat, withToolsInSystem } from "./tools-in-system.ts";
 
 /** A conversation that waits for the assistant: what it says and the ids that the model sees. Never changed, so it can be forked. */
 export interface ChatContext {
@@ -24,8 +23,6 @@ export interface ChatContext {
   /** True if the ids are not the previous context, action and answer continued: the template rewrote history. */
   readonly rewritten: boolean;
 }
-
-export type ToolsIn = NonNullable<ChatSettings["tools"]>;
 
 /** A model's chat format, rendered to ids turn by turn: ids that exist are never made again. */
 export interface Chat {
@@ -96,52 +93,11 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
 }
 
 function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Chat {
-  const { chatTemplate, namedTokens } = plainTokenizer;
-  if (chatTemplate === undefined) {
-    throw new ModelError("chat template", undefined, {
-      expected: '"chat_template" in tokenizer_config.json, or a file chat_template.jinja',
-      hint: "Base models often have none; use the model's instruct version.",
-    });
-  }
-  const { thinking = "template", template: variables } = settings;
-  const special = plainTokenizer.addedTokens.filter((token) => token.special).map(({ text }) => text);
-  const addedTokens = plainTokenizer.addedTokens.map(({ text }) => text);
-  const used = addedTokens.filter((text) => special.includes(text) || (isVisible(text) && chatTemplate.includes(text)));
-  const control = controlTokens(special, used, plainTokenizer.encode);
-  const renderIn = (style: CallStyle, shown?: CallFormat) =>
-    compileTemplate(chatTemplate, namedTokens, { style, format: shown, variables, quote: control.quote });
-  const inTemplate = findCallFormat(renderIn, stopTextsOf(plainTokenizer));
-  const isKnown = "format" in inTemplate || inTemplate.hasCalls || showsTools(renderIn("objects"));
-  const toolsIn = settings.tools ?? (isKnown ? "template" : "system");
-  const customary = toolsIn === "system" && !("format" in inTemplate) ? (trainedFormat(chatTemplate) ?? hermes).name : undefined;
-  const found = settledFormat(inTemplate, settings.format ?? customary);
-  const format = "format" in found ? found.format : undefined;
-  const likely = "format" in found || found.hasCalls ? undefined : likelyFormat(addedTokens).name;
-  const plain = "format" in found ? renderIn(found.style, found.format) : renderIn("objects");
-  const render: Render =
-    toolsIn === "system"
-      ? withToolsInSystem(renderIn("content", requireFormat(found)), requireFormat(found), control.quote)
-      : toolsIn === "none"
-        ? (messages, _tools, awaitsAssistant) => plain(messages, [], awaitsAssistant)
-        : plain;
+  const { render, control, format, found, likely, toolsIn } = renderingOf(plainTokenizer, settings);
+  const { thinking = "template" } = settings;
   const tokenizer = withStops(plainTokenizer, format);
-  const stopTexts = stopTextsOf(tokenizer);
-  // In a history harmony writes <|end|> where a turn ended with <|return|>.
-  const turnEnds = [...new Set([...stopTexts, ...stopTextsOf(plainTokenizer)])];
-
-  /** The end-of-turn text at this place, "" if there is none. */
-  const stopAt = (text: string, at: number): string => turnEnds.find((stop) => text.startsWith(stop, at)) ?? "";
-
-  /**
-   * Where the assistant's message ends in a rendering that ends with it, its end of turn not included: at the first token behind its
-   * content that would end its sampling. Some templates end the conversation with another one.
-   */
-  const turnEnd = (text: string, from: number, { content }: AssistantMessage): number => {
-    const said = content.trim();
-    const behind = said === "" ? from : Math.max(from, text.lastIndexOf(said) + said.length);
-    const ends = stopTexts.map((stop) => text.indexOf(stop, behind)).filter((at) => at !== -1);
-    return Math.min(...ends, text.length);
-  };
+  const { stopAt, turnEnd } = turnEndsOf(tokenizer, plainTokenizer);
+  const { timeOf, after } = templateTimes();
 
   /** Where the action that continues the context ends in the next rendering; undefined if that rendering changes what was there. */
   const actionEnd = (context: ChatContext, actionText: string, message: AssistantMessage, next: string): number | undefined => {
@@ -156,24 +112,6 @@ function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Cha
 
   const isEnded = (action: readonly TokenId[]): boolean => tokenizer.stopTokens.includes(action.at(-1) ?? -1);
   const actionText = (action: readonly TokenId[]): string => tokenizer.decode(isEnded(action) ? action.slice(0, -1) : action);
-
-  /** The rest of the time that a conversation's renderings have, by its ids. */
-  const timeLeft = new WeakMap<Context, number>();
-  const timeOf = (context: ChatContext | undefined) => {
-    const { conversation: all } = templateMs;
-    return { all, left: (context && timeLeft.get(context.ids)) ?? all };
-  };
-  /** Makes the context behind another one, or the first of a conversation. One whose time is over has none for another try. */
-  const after = (before: ChatContext | undefined, work: () => ChatContext): ChatContext => {
-    const time = timeOf(before);
-    try {
-      const made = withinTemplateTime(time, work);
-      timeLeft.set(made.ids, time.left);
-      return made;
-    } finally {
-      if (before !== undefined && time.left <= 0) timeLeft.set(before.ids, time.left);
-    }
-  };
 
   return {
     tokenizer,
@@ -239,39 +177,42 @@ function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Cha
           hint: "Demonstrations need a template that shows an assistant's message as the model has to write it.",
         });
       }
-      const namesOf = (calls: ReadAction["calls"]) => calls.map((call) => ("name" in call ? call.name : call.error));
-      const wanted = namesOf(message.toolCalls ?? []);
-      const shown = format === undefined ? wanted : namesOf(format.read(text.slice(start, end), []).calls);
-      if (wanted.length > 0 && wanted.join() !== shown.join()) {
-        throw new ModelError("the chat template's calls of a message", shown, {
-          expected: wanted,
-          hint: "Some templates show one call of a message alone. Demonstrate the others in messages of their own.",
-        });
-      }
+      if (format !== undefined) requireCalls(message, format.read(text.slice(start, end), []).calls);
       return text.slice(start, end + stopAt(text, end).length);
     },
   };
 }
 
-/** White space is no control: some tokenizers have tokens of their own for several line ends, which every template contains. */
-function isVisible(token: string): boolean {
-  return /[^\s▁]/.test(token);
+/** @throws ModelError if a template does not show all calls of a message */
+function requireCalls({ toolCalls = [] }: AssistantMessage, read: ReadAction["calls"]): void {
+  const shown = read.map((call) => ("name" in call ? call.name : call.error));
+  const wanted = toolCalls.map(({ name }) => name);
+  if (wanted.length === 0 || wanted.join() === shown.join()) return;
+  throw new ModelError("the chat template's calls of a message", shown, {
+    expected: wanted,
+    hint: "Some templates show one call of a message alone. Demonstrate the others in messages of their own.",
+  });
 }
 
-function stopTextsOf({ stopTokens, decode }: Tokenizer): string[] {
-  return stopTokens.map((id) => decode([id]));
-}
-
-/**
- * A format's stop strings that are tokens end a turn, as the tokenizer's own do. A token between the parts of one message ends none: harmony's
- * `<|end|>` is behind every thought.
- */
-function withStops(tokenizer: Tokenizer, format: CallFormat | undefined): Tokenizer {
-  if (format === undefined) return tokenizer;
-  const inside = format.write({ role: "assistant", reasoning: "a", content: "b", toolCalls: [{ name: "c", arguments: {} }] });
-  const own = tokenizer.stopTokens.filter((id) => !inside.includes(tokenizer.decode([id])));
-  const more = (format.stopStrings ?? []).flatMap((text) => tokenizer.idOf(text) ?? []);
-  return { ...tokenizer, stopTokens: [...new Set([...own, ...more])] };
+/** The times that conversations' renderings have left, by their ids. */
+function templateTimes() {
+  const timeLeft = new WeakMap<Context, number>();
+  const timeOf = (context: ChatContext | undefined) => {
+    const { conversation: all } = templateMs;
+    return { all, left: (context && timeLeft.get(context.ids)) ?? all };
+  };
+  /** Makes the context behind another one, or the first of a conversation. One whose time is over has none for another try. */
+  const after = (before: ChatContext | undefined, work: () => ChatContext): ChatContext => {
+    const time = timeOf(before);
+    try {
+      const made = withinTemplateTime(time, work);
+      timeLeft.set(made.ids, time.left);
+      return made;
+    } finally {
+      if (before !== undefined && time.left <= 0) timeLeft.set(before.ids, time.left);
+    }
+  };
+  return { timeOf, after };
 }
 
 function withoutReasoning({ reasoning: _, ...message }: AssistantMessage): AssistantMessage {

@@ -8,6 +8,8 @@ import type { UserConfig } from "../training/config/user-config.ts";
 import type { EvalFlags } from "./commands/eval-flags.ts";
 import type { SettingFlag, SettingValues } from "./settings.ts";
 
+export type { Command };
+
 /** The parts that every command is given. */
 export interface CommandTools {
   readonly screen: Screen;

@@ -62,7 +62,7 @@ test.each(mistakes)("retrograde %s", async (line, message, exitCode) => {
 test("--help teaches: what a command does, every flag's default, examples", async () => {
   const { out, exitCode } = await invoke("train", "--help");
   expect(exitCode).toBe(0);
-  expect(out).toContain("Without options: the default\nmodel in the office.");
+  expect(out).toContain("Without options: the default\nmodel in the default world.");
   expect(out).toMatch(/--group-size <n> +rollouts of each task \(default: 8\)/);
   expect(out).toContain("train --resume --out runs/short");
 });

@@ -5,7 +5,7 @@ import { isPromiseLike, withinTime } from "./deadline.ts";
  * promise that nobody waits for, an exception in a timer, an endless loop) can be reported with that name.
  */
 
-/** Follows which foreign code runs. It is called for every tool call, so it must be quick. */
+/** Follows which users' code runs. It is called for every tool call, so it must be quick. */
 export interface UserCodeObserver {
   /** The code runs, and nothing else can. */
   entered(name: string): void;
@@ -21,7 +21,7 @@ const hooks = globalThis.process?.getBuiltinModule?.("node:async_hooks");
 const names = hooks === undefined ? undefined : new hooks.AsyncLocalStorage<string>();
 const observers = new Set<UserCodeObserver>();
 
-/** How long foreign code is waited for. */
+/** How long users' code is waited for. */
 export interface UserCodeLimits {
   /** In milliseconds. */
   readonly timeoutMs: number;
@@ -30,7 +30,7 @@ export interface UserCodeLimits {
 }
 
 /**
- * Calls foreign code under a name, and waits for its answer no longer than the limits say. An answer that comes later is dropped.
+ * Calls users' code under a name, and waits for its answer no longer than the limits say. An answer that comes later is dropped.
  * @param work is given a signal that is aborted when its answer is no longer awaited
  * @throws DeadlineError when the time is over, the signal's reason when it is aborted, and what the code throws
  */
@@ -42,7 +42,7 @@ export function callUserCode<T>(
   return withinTime((given) => asUserCode(name, () => work(given)), timeoutMs, signal);
 }
 
-/** Calls foreign code under a name, without a limit of time. @throws what it throws */
+/** Calls users' code under a name, without a limit of time. @throws what it throws */
 export function asUserCode<T>(name: string, work: () => T): T {
   if (observers.size === 0) return work();
   for (const observer of observers) observer.entered(name);
@@ -61,7 +61,7 @@ export function asUserCode<T>(name: string, work: () => T): T {
   }
 }
 
-/** The name of the foreign code to which the present callback belongs, also after its promise has settled. */
+/** The name of the users' code to which the present callback belongs, also after its promise has settled. */
 export function userCodeName(): string | undefined {
   return names?.getStore();
 }

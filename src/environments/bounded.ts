@@ -38,7 +38,7 @@ export function boundedEpisode(episode: Episode, limits: UserCodeLimits): Episod
   });
 }
 
-/** The same object, whose methods that are named here are called as foreign code. */
+/** The same object, whose methods that are named here are called as users' code. */
 function bounded<T extends object>(object: T, what: string, limits: Readonly<Record<string, UserCodeLimits>>): T {
   return new Proxy(object, {
     get: (target, name) => {

@@ -21,7 +21,7 @@ export interface WatchdogOptions {
 }
 
 /**
- * Ends the process if foreign code stops it: a loop without end, a pattern that backtracks without end. Such code cannot be interrupted from
+ * Ends the process if users' code stops it: a loop without end, a pattern that backtracks without end. Such code cannot be interrupted from
  * its own thread, so another thread watches, names the tool or the environment, and ends the process by SIGKILL. Slow code of the program
  * itself is left alone.
  * @returns ends the watch

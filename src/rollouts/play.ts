@@ -9,7 +9,7 @@ import type { RolloutOptions } from "./options.ts";
 import { type Seat, Seats, withRoleReturns } from "./seats.ts";
 
 /** How an episode comes to where it begins. */
-export interface Beginning {
+export interface EpisodeStart {
   /** The turns and messages before it; absent for a rollout from the task's start. */
   readonly from?: { readonly turns: readonly Turn[]; readonly messages: readonly Message[] };
   /** Its environment in the state that belongs to it. What it throws as `EpisodeStop` ends the episode. */
@@ -25,7 +25,7 @@ export interface Beginning {
 export async function playOut(
   actor: Actor,
   task: Task,
-  { from, open, roles = [] }: Beginning,
+  { from, open, roles = [] }: EpisodeStart,
   options: RolloutOptions,
 ): Promise<Trajectory> {
   const { id, group } = options;

@@ -36,10 +36,10 @@ export async function playedBySelf<T extends Task>(
   let limit: EpisodeStop | undefined;
   let broken: unknown;
   // The program that plays may hide an error, so it is remembered here.
-  const asked = <Asked, Given>(ask: (request: Asked) => Promise<Given>, breaks: (error: unknown) => boolean) => {
-    return async (request: Asked): Promise<Given> => {
+  const watched = <Request, Reply>(call: (request: Request) => Promise<Reply>, breaks: (error: unknown) => boolean) => {
+    return async (request: Request): Promise<Reply> => {
       try {
-        return await idle.pausedFor(() => ask(request));
+        return await idle.pausedFor(() => call(request));
       } catch (error) {
         if (error instanceof EpisodeStop) limit ??= error;
         else if (!stop.aborted && breaks(error)) broken ??= error;
@@ -47,9 +47,9 @@ export async function playedBySelf<T extends Task>(
       }
     };
   };
-  const sample = asked(policy.sample, () => true);
+  const sample = watched(policy.sample, () => true);
   // A conversation that the template refuses is the program's fault.
-  const converse = asked(policy.converse, (error) => error instanceof EngineError);
+  const converse = watched(policy.converse, (error) => error instanceof EngineError);
   const failed = (stopReason: Trajectory["stopReason"], error?: string): Trajectory => ({
     ...{ ...trajectory, messages: [], reward: 0, scores: {}, stopReason },
     ...(error === undefined ? {} : { error }),

@@ -101,7 +101,7 @@ export async function evaluateConfig(
   user: UserConfig,
   options: EvaluateOptions = {},
 ): Promise<Evaluated> {
-  const { judge, signal: asked, onEvent = () => {}, download = (fetch) => fetch(() => {}) } = options;
+  const { judge, signal: outer, onEvent = () => {}, download = (fetch) => fetch(() => {}) } = options;
   const environment = environmentOf(config, user);
   if (judge !== undefined && environment.answer === undefined)
     throw new ConfigError("--judge-endpoint", judge.baseUrl, {
@@ -117,7 +117,7 @@ export async function evaluateConfig(
     subject: "eval",
     advice: "Mend the code. Episodes that have ended are kept: the same command with --resume continues.",
     warn: (message: string) => onEvent({ type: "warning", message }),
-    signal: asked,
+    signal: outer,
   };
   return guarded(guards, (signal) =>
     whileOpen(environment, { timeoutMs: guards.limitMs, signal }, (opened) =>
@@ -173,7 +173,7 @@ async function evaluateInto(opened: Opened): Promise<Evaluated> {
 
 /** Plays every attempt with one decoding, and lets the judge decide. */
 async function playOne(
-  { config, environment, options: { judge, signal: asked }, signal, onEvent }: Opened,
+  { config, environment, options: { judge, signal: outer }, signal, onEvent }: Opened,
   actor: OpenPlayer["actor"],
   folder: string,
   tasks: readonly Task[],
@@ -193,25 +193,25 @@ async function playOne(
       onEvent({ type: "played", done: ++done, total, tokens });
     },
   }).catch((error: unknown) => {
-    requireGoingOn(folder, asked, signal);
+    requireGoingOn(folder, outer, signal);
     throw error;
   });
-  requireGoingOn(folder, asked, signal);
+  requireGoingOn(folder, outer, signal);
   if (judge === undefined) return result;
   const judged = await judgeOfAnswers()(environment, tasks, result.trajectories, {
     ...{ settings: judge, folder, seed: config.seed, signal },
     onJudged: (ready, all) => onEvent({ type: "judged", model: judge.model, done: ready, total: all }),
   }).catch((error: unknown) => {
-    requireGoingOn(folder, asked, signal);
+    requireGoingOn(folder, outer, signal);
     throw error;
   });
-  requireGoingOn(folder, asked, signal);
+  requireGoingOn(folder, outer, signal);
   return { ...result, record: { ...result.record, judged } };
 }
 
 /** @throws RunError if the caller has ended the evaluation; the failure that has ended it otherwise */
-function requireGoingOn(folder: string, asked: AbortSignal | undefined, signal: AbortSignal): void {
-  if (asked?.aborted)
+function requireGoingOn(folder: string, outer: AbortSignal | undefined, signal: AbortSignal): void {
+  if (outer?.aborted)
     throw new RunError(folder, "interrupted", { hint: "Episodes that have ended are kept: `resume` continues with them." });
   signal.throwIfAborted();
 }

@@ -86,34 +86,36 @@ export interface RunPlan {
  */
 export async function planRun(user: UserConfig = {}, options: PlanOptions = {}): Promise<RunPlan> {
   const { flags = {}, resume = false, replay, allowChanged = false, onDownload } = options;
-  if (resume) {
-    const folder = resolve(flags.out ?? user.out ?? newestUnfinished());
-    const recorded = wholeConfig(folder);
-    const config = resolveConfig(recorded, flags);
-    requireSameRun(folder, config, recorded);
-    const plan = {
-      ...(await planned(config, [user, flags])),
-      allowChanged,
-      rewards: rewardsOf(config, user, folder),
-      folder,
-      resume,
-      replayed: [],
-    };
-    return { ...plan, ...(await foldersOf(config, onDownload)) };
-  }
-  const asked = () => resolveConfig(withRunEnvironment(user, flags), flags);
-  const plan = await planned(replay === undefined ? asked() : wholeConfig(replay, flags), [user, flags]);
+  const resumed = resume ? resolve(flags.out ?? user.out ?? newestUnfinished()) : undefined;
+  const chosen =
+    resumed !== undefined
+      ? continuedConfig(resumed, flags)
+      : replay !== undefined
+        ? wholeConfig(replay, flags)
+        : resolveConfig(withRunEnvironment(user, flags), flags);
+  const plan = await planned(chosen, [user, flags]);
   const { algorithm, out } = plan.config;
-  if (out !== undefined) requireFree(out);
-  const replayed = replay === undefined ? [] : readControl(replay).filter(({ request }) => request.action === "learning-rate");
-  const folder = resolve(out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`));
+  if (resumed === undefined && out !== undefined) requireFree(out);
+  const replayed =
+    resumed !== undefined || replay === undefined
+      ? []
+      : readControl(replay).filter(({ request }) => request.action === "learning-rate");
+  const folder = resumed ?? resolve(out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`));
   try {
     const rewards = rewardsOf(plan.config, user, folder);
     return { ...plan, allowChanged, rewards, folder, resume, replayed, ...(await foldersOf(plan.config, onDownload)) };
   } catch (error) {
-    if (out === undefined) removeIfEmpty(folder);
+    if (resumed === undefined && out === undefined) removeIfEmpty(folder);
     throw error;
   }
+}
+
+/** The configuration of a run that continues. @throws ConfigError if a flag changes what its numbers depend on */
+function continuedConfig(folder: string, flags: UserConfig): TrainingConfig {
+  const recorded = wholeConfig(folder);
+  const config = resolveConfig(recorded, flags);
+  requireSameRun(folder, config, recorded);
+  return config;
 }
 
 /** Fetches the models of a run. @throws ConfigError for a second model with other tokens */
@@ -341,7 +343,7 @@ export function episodesPerStep({ algorithm, rollout }: TrainingConfig): number 
 
 async function planned(
   resolved: TrainingConfig,
-  asked: readonly [UserConfig, UserConfig],
+  written: readonly [UserConfig, UserConfig],
 ): Promise<Pick<RunPlan, "config" | "environment" | "warnings" | "madeOf">> {
   const { player } = resolved.evaluation;
   if (player !== undefined)
@@ -349,8 +351,8 @@ async function planned(
       expected: "none where a model is trained: it plays its own evaluations",
       hint: "A chat endpoint gives messages and no tokens: `retrograde-rl eval` measures it, and nothing trains it.",
     });
-  const environment = environmentOf(resolved, asked[0]);
-  const { config, warnings } = withOnlySplit(resolved, environment, asked);
+  const environment = environmentOf(resolved, written[0]);
+  const { config, warnings } = withOnlySplit(resolved, environment, written);
   await checkEnvironment(config, environment);
   // Those of the engine that only its opening shows are checked then.
   requireCapabilities(config, {
@@ -358,7 +360,7 @@ async function planned(
     capabilities: engineKind(config.engine).capabilities(config.engine).possible,
   });
   findModel(config);
-  return { config, environment, warnings, madeOf: await codeAndData(config, environment, asked[0]) };
+  return { config, environment, warnings, madeOf: await codeAndData(config, environment, written[0]) };
 }
 
 /** @throws ConfigError where a judge's key or a reward from code is missing */

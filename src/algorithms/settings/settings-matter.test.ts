@@ -32,12 +32,10 @@ const groups = played.map((group) => ({
 }));
 
 const plain = { kind: "custom", advantage: { kind: "group-relative" }, update: { kind: "ppu" } };
-const perTurn = { ...plain, advantage: { kind: "gigpo" } };
-const gae = { ...plain, advantage: { kind: "gae" } };
 const by = (kind: string, settings: object = {}) => ({ ...plain, epochs: 4, update: { kind, ...settings } });
 const long = { ...plain, overlong: { limit: 4, buffer: 3 } };
 
-/** The part, the setting, two of its values, and what else must be so for it to matter. */
+/** Settings that matter beside others alone: the part, the setting, two of its values, and those others. */
 const settingsThatMatter: readonly [part: string, path: string, one: unknown, other: unknown, beside: object][] = [
   ["", "aggregation", "sequence-mean-token-mean", "token-mean", plain],
   ["", "aggregation", { tokenSumOver: 10 }, { tokenSumOver: 20 }, plain],
@@ -54,62 +52,12 @@ const settingsThatMatter: readonly [part: string, path: string, one: unknown, ot
   ["", "overlong.limit", 4, 5, long],
   ["", "overlong.buffer", 2, 3, long],
   ["", "overlong.penalty", 1, 2, long],
-  ["gae", "over", "token", "turn", gae],
-  ["gae", "gamma", 1, 0.9, gae],
-  ["gae", "lambda", 1, 0.5, gae],
-  ["gae", "critic.learningRateScale", 1, 2, gae],
-  ["gae", "critic.valueClip", 0.5, 0.01, { ...gae, epochs: 3 }],
-  ["group-relative", "std", "group", "none", plain],
-  ["group-relative", "singletonGroups", "zero", "raw", plain],
-  ["leave-one-out", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "leave-one-out" } }],
-  ["normalised-returns", "gamma", 1, 0.9, { ...plain, advantage: { kind: "normalised-returns" } }],
-  ["normalised-group-relative", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "normalised-group-relative" } }],
-  ["gigpo", "omega", 1, 2, perTurn],
-  ["gigpo", "gamma", 0.95, 0.5, perTurn],
-  ["gigpo", "mode", "mean_norm", "mean_std_norm", perTurn],
-  ["gigpo", "episodeBaseline", "trajectories", "turns", perTurn],
-  ["gigpo", "singletonGroups", "zero", "raw", perTurn],
-  ["tree", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "tree" } }],
-  ["shared-mean", "std", "group", "none", { ...plain, advantage: { kind: "shared-mean" } }],
-  ["shared-mean", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "shared-mean" } }],
-  ["length-weighted", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "length-weighted" } }],
-  ["best-of-group", "std", "group", "none", { ...plain, advantage: { kind: "best-of-group" } }],
-  ["gpg", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "gpg" } }],
   ["gdpo", "weights", { a: 1 }, { a: 1, b: 1 }, { ...plain, advantage: { kind: "gdpo" } }],
-  ["tree-grpo", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "tree-grpo" } }],
-  ["aepo", "entropyWeight", 0, 0.5, { ...plain, advantage: { kind: "aepo" } }],
   ["aepo", "singletonGroups", "zero", "raw", { ...plain, advantage: { kind: "aepo", entropyWeight: 0.5 } }],
-  ["echo", "alpha", 0.1, 0.2, { ...plain, term: { kind: "echo" } }],
-  ["reinforce", "level", "token", "sequence", { ...perTurn, update: { kind: "reinforce" } }],
-  ["ppu", "level", "token", "turn", by("ppu")],
-  ["ppu", "level", "turn", "sequence", by("ppu")],
-  ["ppu", "clip.low", 0.2, 0.01, by("ppu")],
-  ["ppu", "clip.high", 0.2, 0.01, by("ppu")],
   ["ppu", "dualClip", undefined, 1.01, by("ppu", { clip: { low: 1, high: 0 } })],
-  ["cispo", "clip.low", 1, 0.01, by("cispo")],
-  ["cispo", "clip.high", 0.28, 0.01, by("cispo")],
-  ["sapo", "tauPos", 1, 4, by("sapo")],
-  ["sapo", "tauNeg", 1, 4, by("sapo")],
-  ["gmpo", "clip.low", 0.4, 0.01, by("gmpo")],
-  ["gmpo", "clip.high", 0.4, 0.01, by("gmpo")],
-  ["dppo", "divergence", "tv", "kl", by("dppo", { clip: { low: 0.05, high: 0.05 } })],
-  ["dppo", "clip.low", 0.2, 0.001, by("dppo")],
-  ["dppo", "clip.high", 0.2, 0.001, by("dppo")],
-  ["dppo", "ratioBound", 20, 1.01, by("dppo")],
-  ["dro", "beta", 0.5, 5, by("dro")],
-  ["clip-cov", "clip.low", 0.2, 0.01, by("clip-cov")],
-  ["clip-cov", "clip.high", 0.2, 0.01, by("clip-cov")],
   ["clip-cov", "share", 1, 0.1, by("clip-cov", { covLow: 0, covHigh: 100 })],
   ["clip-cov", "covLow", 0, 1, by("clip-cov", { share: 1, covHigh: 100 })],
   ["clip-cov", "covHigh", 0.5, 100, by("clip-cov", { share: 1, covLow: 0 })],
-  ["aepo-clip", "clip.low", 0.2, 0.01, by("aepo-clip")],
-  ["aepo-clip", "clip.high", 0.2, 0.01, by("aepo-clip")],
-  ["appo", "clip.low", 0.2, 0.01, by("appo")],
-  ["appo", "clip.high", 0.28, 0.01, by("appo")],
-  ["appo", "halfLife", 64, 1, by("appo")],
-  ["appo", "influence", 1, 0.5, by("appo")],
-  ["appo", "influenceClip", 0.2, 0.01, by("appo")],
-  ["kl-cov", "share", 0.1, 0.9, by("kl-cov")],
   ["kl-cov", "coefficient", 1, 5, by("kl-cov", { share: 0.5 })],
 ];
 
@@ -129,25 +77,55 @@ test.each(settingsThatMatter)("%s %s: %j and %j move the policy differently", as
 const termKinds = Object.fromEntries(anyTerm.options.map((option) => [option.shape.kind.value, option]));
 const advantageKinds = Object.fromEntries(anyAdvantage.options.map((option) => [option.shape.kind.value, option]));
 
-test("every setting is in the list above", () => {
-  const listed = new Set(settingsThatMatter.map(([part, path]) => `${part} ${path}`));
-  const all = [
-    ...leaves(custom).map((path) => ` ${path}`),
-    ...[...anyAdvantage.options, ...anyUpdate.options, ...anyTerm.options].flatMap((option) =>
-      leaves(option).map((path) => `${option.shape.kind.value} ${path}`),
-    ),
-  ];
-  // Read by the trainer, which samples.
-  expect(all.filter((setting) => !listed.has(setting))).toEqual([" dynamicSampling.maxBatches", "distillation teacher"]);
+/** The settings of all kinds that are not in the list above. */
+const found = [...anyAdvantage.options, ...anyUpdate.options, ...anyTerm.options].flatMap((option) =>
+  leaves(option)
+    .map(([path, schema]) => [option.shape.kind.value, path, schema] as const)
+    .filter(([kind, path]) => !settingsThatMatter.some(([part, listed]) => part === kind && listed === path))
+    // Read by the trainer, which opens the teacher.
+    .filter(([kind]) => kind !== "distillation"),
+);
+
+test.each(found)("%s %s: some of its values move the policy differently", async (kind, path, schema) => {
+  const part = kind in advantageKinds ? "advantage" : kind in termKinds ? "term" : "update";
+  for (const beside of [plain, { ...plain, epochs: 4 }]) {
+    const config = { ...beside, [part]: { kind } };
+    const outcomes: unknown[] = [];
+    for (const value of valuesOf(schema)) {
+      const changed = withSetting(config, [part, ...path.split(".")], value);
+      if (!custom.safeParse(changed).success) continue;
+      outcomes.push(JSON.stringify(await moved(changed)));
+      if (new Set(outcomes).size > 1) return;
+    }
+  }
+  throw new Error(`No value of ${kind}.${path} moves the policy: a row of settingsThatMatter says beside what it does.`);
 });
 
-function leaves(schema: z.core.$ZodType | undefined): string[] {
+/** Values of a setting, by its schema. */
+function valuesOf(schema: z.core.$ZodType): unknown[] {
+  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
+    return valuesOf(schema.def.innerType);
+  if (schema instanceof z.ZodUnion) return schema.def.options.flatMap(valuesOf);
+  if (schema instanceof z.ZodEnum) return schema.options;
+  if (schema instanceof z.ZodLiteral) return [...schema.values];
+  return schema instanceof z.ZodNumber ? [1e-3, 1, 0.1, 0.9, 2, 1.01, 5, 64] : [];
+}
+
+test("every setting that is no part's own is in the list above", () => {
+  const listed = settingsThatMatter.filter(([part]) => part === "").map(([, path]) => path);
+  const all = leaves(custom).map(([path]) => path);
+  // Read by the trainer, which samples.
+  expect(all.filter((path) => !listed.includes(path))).toEqual(["dynamicSampling.maxBatches"]);
+});
+
+/** The settings of a schema by their paths. */
+function leaves(schema: z.core.$ZodType | undefined): [path: string, schema: z.core.$ZodType][] {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
     return leaves(schema.def.innerType);
-  if (schema instanceof z.ZodLiteral || schema instanceof z.ZodDiscriminatedUnion) return [];
-  if (!(schema instanceof z.ZodObject)) return [""];
+  if (schema === undefined || schema instanceof z.ZodLiteral || schema instanceof z.ZodDiscriminatedUnion) return [];
+  if (!(schema instanceof z.ZodObject)) return [["", schema]];
   return Object.entries(schema.shape).flatMap(([key, inner]) =>
-    leaves(inner).map((rest) => (rest === "" ? key : `${key}.${rest}`)),
+    leaves(inner).map(([rest, leaf]): [string, z.core.$ZodType] => [rest === "" ? key : `${key}.${rest}`, leaf]),
   );
 }
 

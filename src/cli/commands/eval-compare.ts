@@ -85,9 +85,9 @@ export async function compareCommand(
 /** Settings of a measurement, where nothing is measured. @throws ConfigError naming the first */
 function refuseSettings(flags: EvalFlags): void {
   const names = ["set", ...evaluationFlags.map(({ flag }) => optionName(flag)).filter((name) => name !== "env")];
-  const stray = names.find((name) => flags[name] !== undefined);
-  if (stray === undefined) return;
-  throw new ConfigError(`--${stray}`, flags[stray], {
+  const unused = names.find((name) => flags[name] !== undefined);
+  if (unused === undefined) return;
+  throw new ConfigError(`--${unused}`, flags[unused], {
     expected: "not to be given with two evaluations, which are measured already",
     hint: "Name the models to measure them with other settings.",
   });

@@ -11,9 +11,9 @@ import { runTraining } from "./train.ts";
 /** Supervised fine-tuning on conversations, or on demonstrations by the environment's expert. @returns the exit code */
 export async function sftCommand(flags: TrainFlags, screen: Screen): Promise<number> {
   const file = await loadConfigFile(flags.config);
-  const asked = settingsOf(supervisedFlags, flags);
-  const algorithm = { ...(typeof asked.algorithm === "object" ? asked.algorithm : {}), kind: "sft" as const };
-  const settings: UserConfig = { ...asked, algorithm };
+  const given = settingsOf(supervisedFlags, flags);
+  const algorithm = { ...(typeof given.algorithm === "object" ? given.algorithm : {}), kind: "sft" as const };
+  const settings: UserConfig = { ...given, algorithm };
   return runTraining(withoutEnvironment(file, settings) ? { ...file, ...alone } : file, settings, flags, screen);
 }
 

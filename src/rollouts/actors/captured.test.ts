@@ -11,12 +11,12 @@ const question: Message = { role: "user", content: "Who?" };
 function heard(message: AssistantMessage, callId: string) {
   const chat = familyChat(families.Mistral);
   const histories = new CapturedHistories(chat);
-  const asked = histories.asked({ messages: [question], tools: [find] });
+  const asked = histories.contextOf({ messages: [question], tools: [find] });
   const { context } = asked;
   const action = chat.tokenizer.encode(chat.action(context, message));
   histories.keep(asked, { action, message }, 0);
   const answer: Message = { role: "tool", name: "find", content: "c1", callId };
-  return { chat, context, action, next: histories.asked({ messages: [question, message, answer], tools: [find] }).context };
+  return { chat, context, action, next: histories.contextOf({ messages: [question, message, answer], tools: [find] }).context };
 }
 
 test("an id that was made for the agent does not reach the template, which makes its own", () => {
@@ -40,15 +40,15 @@ test("an id that the model wrote is the answer's", () => {
 test("the same conversation asked again has the same context, one that parts is a branch behind what both share", () => {
   const chat = familyChat(families.Mistral);
   const histories = new CapturedHistories(chat);
-  const asked = histories.asked({ messages: [question] });
+  const asked = histories.contextOf({ messages: [question] });
   const { context } = asked;
-  expect(histories.asked({ messages: [question] }).context).toBe(context);
-  expect(histories.asked({ messages: [question], tools: [find] }).context).not.toBe(context);
+  expect(histories.contextOf({ messages: [question] }).context).toBe(context);
+  expect(histories.contextOf({ messages: [question], tools: [find] }).context).not.toBe(context);
   const message: AssistantMessage = { role: "assistant", content: "Ana" };
   const action = chat.tokenizer.encode(chat.action(context, message));
   histories.keep(asked, { action, message }, 0);
   const messages: Message[] = [question, { role: "assistant", content: "Bea" }, { role: "user", content: "Why?" }];
-  const { context: parted } = histories.asked({ messages });
+  const { context: parted } = histories.contextOf({ messages });
   expect([...parted.ids]).toEqual([
     ...chat.open([question, { role: "assistant", content: "Bea" }, { role: "user", content: "Why?" }], []).ids,
   ]);

@@ -17,7 +17,7 @@ interface Said {
 }
 
 /** A request for the next message of a conversation. */
-export interface AskedContext {
+export interface CapturedContext {
   readonly context: ChatContext;
   readonly conversation: Conversation;
   /** The key of its messages. */
@@ -31,7 +31,7 @@ export interface AskedContext {
  */
 export class CapturedHistories {
   readonly #chat: Chat;
-  readonly #prompts = new Map<string, AskedContext>();
+  readonly #prompts = new Map<string, CapturedContext>();
   readonly #said = new Map<string, Said & { readonly conversation: Conversation; isContinued: boolean }>();
   readonly #conversations = new Conversations();
 
@@ -40,7 +40,7 @@ export class CapturedHistories {
   }
 
   /** Finds the context of the next message. @throws ModelError if the chat template refuses the messages */
-  asked(request: ConversationRequest): AskedContext {
+  contextOf(request: ConversationRequest): CapturedContext {
     const { messages } = request;
     const tools = shownTools(request);
     const own = messages.map(keyOf);
@@ -62,13 +62,13 @@ export class CapturedHistories {
         : this.#chat.extend(said.context, said.action, said.message, answers, tools);
     this.#conversations.ask(request, said?.isContinued === true);
     if (said !== undefined) said.isContinued = true;
-    const asked = { key, context, conversation: said?.conversation ?? this.#conversations.begin(request, own, shown) };
-    this.#prompts.set(`${key}\n${shown}`, asked);
-    return asked;
+    const found = { key, context, conversation: said?.conversation ?? this.#conversations.begin(request, own, shown) };
+    this.#prompts.set(`${key}\n${shown}`, found);
+    return found;
   }
 
   /** Keeps what was sampled, as the agent was given it. @param turn of the episode */
-  keep({ context, conversation, key }: AskedContext, said: Pick<Said, "action" | "message">, turn: number): void {
+  keep({ context, conversation, key }: CapturedContext, said: Pick<Said, "action" | "message">, turn: number): void {
     this.#said.set(`${key}\n${keyOf(said.message)}`, { ...said, context, conversation, isContinued: false });
     this.#conversations.answer(conversation, turn, said.message.content);
   }

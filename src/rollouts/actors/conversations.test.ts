@@ -17,7 +17,7 @@ function played(...asked: readonly (readonly [request: ConversationRequest, answ
   const histories = new CapturedHistories(chat);
   for (const [turn, [request, answer]] of asked.entries())
     histories.keep(
-      histories.asked(request),
+      histories.contextOf(request),
       { action: chat.tokenizer.encode(answer), message: { role: "assistant", content: answer } },
       turn,
     );

@@ -11,13 +11,13 @@ export interface Conversation {
   /** True if neither tools nor a form of the answer are asked for. */
   readonly isPlain: boolean;
   /** Its answers: the turn, and the number of requests until then. */
-  readonly answers: { readonly turn: number; readonly text: string; readonly asked: number }[];
+  readonly answers: { readonly turn: number; readonly text: string; readonly after: number }[];
 }
 
 /** Counts how an agent by someone else asks for its answers. */
 export class Conversations {
   readonly #all: Conversation[] = [];
-  readonly #asked: (readonly Message[])[] = [];
+  readonly #requests: (readonly Message[])[] = [];
   #branches = 0;
 
   /** @param keys of the messages */
@@ -35,12 +35,12 @@ export class Conversations {
 
   /** Counts a request. @param isBranch true if another one continued the same message, or asked the same */
   ask({ messages }: ConversationRequest, isBranch: boolean): void {
-    this.#asked.push(messages);
+    this.#requests.push(messages);
     if (isBranch) this.#branches++;
   }
 
   answer({ answers }: Conversation, turn: number, text: string): void {
-    answers.push({ turn, text: text.trim(), asked: this.#asked.length });
+    answers.push({ turn, text: text.trim(), after: this.#requests.length });
   }
 
   /** Looks back at the whole episode. */
@@ -67,7 +67,7 @@ export class Conversations {
   #isAuxiliary({ isPlain, answers: [answer, ...more] }: Conversation, all: readonly Conversation[]): boolean {
     if (answer === undefined || !isPlain || more.length > 0 || all.every((other) => other.isPlain)) return false;
     const isLast = all.every(({ answers }) => answers.every(({ turn }) => turn <= answer.turn));
-    const later = this.#asked.slice(answer.asked).flat();
+    const later = this.#requests.slice(answer.after).flat();
     return !isLast && (answer.text === "" || !later.some(({ content }) => content.includes(answer.text)));
   }
 }

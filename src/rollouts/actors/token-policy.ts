@@ -24,7 +24,7 @@ export function tokenPolicy(
   const { maxLength, vocabularySize, capabilities } = sampler.info;
   const canMask = capabilities.includes("masked-sampling");
   const histories = new CapturedHistories(chat);
-  let asked = 0;
+  let requests = 0;
   let inFlight = 0;
   let redrawn = 0;
   const act = async (
@@ -72,23 +72,23 @@ export function tokenPolicy(
     });
   const sample = async (request: PolicyRequest): Promise<PolicyAction> => {
     const { context } = request;
-    const action = await act(request, [asked++, 0]);
+    const action = await act(request, [requests++, 0]);
     const before = turns.at(-1);
-    const told = before === undefined ? undefined : Context.from(before.context).extend(before.action);
-    const rewritten = told !== undefined && commonPrefix(told, context) < told.length;
-    keep(action, told?.branch(context) ?? Context.of(context), rewritten, { toolCalls: 0, invalidToolCalls: 0 });
+    const previous = before === undefined ? undefined : Context.from(before.context).extend(before.action);
+    const rewritten = previous !== undefined && commonPrefix(previous, context) < previous.length;
+    keep(action, previous?.branch(context) ?? Context.of(context), rewritten, { toolCalls: 0, invalidToolCalls: 0 });
     return { tokens: action.tokens, logprobs: action.logprobs, finish: action.finish };
   };
   const converse = async (request: ConversationRequest): Promise<ConversationReply> => {
-    const { maxTokens: most = maxTokens, topLogprobs } = request;
-    const conversation = histories.asked(request);
+    const { maxTokens: ownMax = maxTokens, topLogprobs } = request;
+    const conversation = histories.contextOf(request);
     const { context } = conversation;
     if (context.ids.length >= maxLength)
       throw new EpisodeStop("max-tokens", `the conversation has ${context.ids.length} tokens, the model ${maxLength}`);
     const { stopTokens, stopStrings, read, close, fits, ...sampling } = await planReply(chat, request, context, canMask);
     try {
-      const index = asked++;
-      const next = { context: context.ids.slice(), maxTokens: most, stopTokens, stopStrings };
+      const index = requests++;
+      const next = { context: context.ids.slice(), maxTokens: ownMax, stopTokens, stopStrings };
       const more = { ...sampling, ...(topLogprobs === undefined ? {} : { topLogprobs }) };
       const action = await drawReply({ fits, mask: sampling.mask }, temperature, (attempt) => {
         redrawn += Number(attempt > 0);

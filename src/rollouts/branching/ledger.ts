@@ -24,21 +24,21 @@ export class LeafLedger<ForkRequest> {
   /** For each path the next turn at which it may branch; Infinity once it has ended. */
   readonly #next: number[];
   #requests: Entry<ForkRequest>[] = [];
-  #held: boolean;
+  #paused: boolean;
 
   /**
    * @param firstRollouts the paths that there are to begin with, at most the budget
-   * @param held nothing is granted before `begin`
+   * @param paused nothing is granted before `begin`
    */
   constructor({
     budget,
     firstRollouts,
     beam,
-    held = false,
-  }: { budget: number; firstRollouts: number; beam: number; held?: boolean }) {
+    paused = false,
+  }: { budget: number; firstRollouts: number; beam: number; paused?: boolean }) {
     this.#budget = budget;
     this.#beam = beam;
-    this.#held = held;
+    this.#paused = paused;
     this.#next = new Array<number>(firstRollouts).fill(0);
   }
 
@@ -49,7 +49,7 @@ export class LeafLedger<ForkRequest> {
 
   /** Returns the paths that begin beside those that there are, `paths` in all, and grants from now on. */
   begin(paths: number): number[] {
-    this.#held = false;
+    this.#paused = false;
     const begun = Array.from({ length: paths - this.#next.length }, (_, i) => this.#next.length + i);
     for (const path of begun) this.#next[path] = 0;
     return begun;
@@ -68,7 +68,7 @@ export class LeafLedger<ForkRequest> {
   /** Grants what can be granted by now, and returns it in its order. */
   grant(): Grant<ForkRequest>[] {
     const granted: Grant<ForkRequest>[] = [];
-    if (this.#held) return granted;
+    if (this.#paused) return granted;
     this.#requests.sort((a, b) => a.turn - b.turn || a.path - b.path);
     for (;;) {
       const [first] = this.#requests;
@@ -86,7 +86,7 @@ export class LeafLedger<ForkRequest> {
 
   /** The rest of the budget, to be rolled out from the root: once every path has ended and every request is granted. */
   refill(): number[] {
-    if (this.#held || this.full || this.#requests.length > 0 || this.#next.some(Number.isFinite)) return [];
+    if (this.#paused || this.full || this.#requests.length > 0 || this.#next.some(Number.isFinite)) return [];
     return this.begin(this.#budget);
   }
 }

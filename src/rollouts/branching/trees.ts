@@ -7,7 +7,7 @@ import { type EpisodeState, type PendingAction, tokenActor } from "../actors/tok
 import { opened } from "../answers.ts";
 import { close, startEpisode } from "../ask.ts";
 import type { RolloutOptions } from "../options.ts";
-import { type Beginning, playOut } from "../play.ts";
+import { type EpisodeStart, playOut } from "../play.ts";
 import type { GroupsOptions } from "../rollout.ts";
 import { allSettled, TaskGroup } from "../task-group.ts";
 import { withinLimit } from "../within-limit.ts";
@@ -91,8 +91,8 @@ class Tree<T extends Task> {
     this.#id = id;
     const { groupSize: budget, branching } = parts.options;
     this.#firstRollouts = firstRolloutsOf(branching, budget);
-    const held = typeof branching.firstRollouts === "object";
-    this.#ledger = new LeafLedger({ budget, firstRollouts: this.#firstRollouts, beam: branching.beam, held });
+    const paused = typeof branching.firstRollouts === "object";
+    this.#ledger = new LeafLedger({ budget, firstRollouts: this.#firstRollouts, beam: branching.beam, paused });
   }
 
   async grow(): Promise<Group> {
@@ -123,7 +123,7 @@ class Tree<T extends Task> {
     return { index, id: `${this.#id}/${index}`, initialEntropy, readers: 0, ended: false };
   }
 
-  #begin(path: Path, beginning: (options: RolloutOptions) => Beginning, parent?: ForkRequest): void {
+  #begin(path: Path, beginning: (options: RolloutOptions) => EpisodeStart, parent?: ForkRequest): void {
     const { chat, environment, taskGroup, options } = this.#parts;
     const whole = { ...options, id: path.id, group: this.#id, signal: taskGroup.signal };
     const forked = parent && { from: parent.path.id, turn: parent.state.turns.length, by: parent.by };
@@ -158,14 +158,14 @@ class Tree<T extends Task> {
   /** The sampler as a path sees it. Its cache is kept as long as forks are to begin with it. */
   #samplerOf(path: Path, begun: () => void): Sampler {
     const { sampler, options } = this.#parts;
-    const asked = options.branching.entropy === "top-10" ? { topLogprobs: candidates } : {};
+    const extra = options.branching.entropy === "top-10" ? { topLogprobs: candidates } : {};
     return {
       info: sampler.info,
       get weightVersion() {
         return sampler.weightVersion;
       },
       sample: async (request) => {
-        const action = await sampler.sample({ ...request, ...asked });
+        const action = await sampler.sample({ ...request, ...extra });
         begun();
         return action;
       },

@@ -35,13 +35,13 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
     if (!isRecord(config)) throw new ConfigError("configuration", config, { expected: "an object with settings" });
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   for (const config of [user, flags]) refuseSecrets(config);
-  const asked = merge(merge(chosenByDefault(), spelledOut(user)), spelledOut(flags));
+  const given = merge(merge(chosenByDefault(), spelledOut(user)), spelledOut(flags));
   const config = parseSettings(
     settingsSchema,
     [chosenByAlgorithm, chosenByAhead, chosenByEngine, chosenByEnvironment]
-      .map((choose) => choose(asked))
+      .map((choose) => choose(given))
       .concat(chosenForAgents(flags.environment ?? user.environment))
-      .concat(asked)
+      .concat(given)
       .reduce(merge),
   );
   requireAll(configurationChecks, config);
@@ -69,8 +69,8 @@ function chosenByDefault(): Record<string, unknown> {
  * Returns what an algorithm's kind chooses: batches of fewer tasks than it has mini-batches are dealt into as many
  * as there are tasks.
  */
-function chosenByAlgorithm(asked: unknown): unknown {
-  const { algorithm, rollout } = isRecord(asked) ? asked : {};
+function chosenByAlgorithm(given: unknown): unknown {
+  const { algorithm, rollout } = isRecord(given) ? given : {};
   if (!isRecord(algorithm)) return undefined;
   const tasks = isRecord(rollout) && typeof rollout.tasksPerStep === "number" ? rollout.tasksPerStep : Number.NaN;
   const { rollout: sampled, optimizer, miniBatches } = defaultsOf(algorithm.kind);
@@ -84,13 +84,13 @@ function chosenForAgents(environment: UserConfig["environment"]): unknown {
 }
 
 /** Stale rollouts are corrected unless that is switched off. */
-function chosenByAhead(asked: unknown): unknown {
-  const rollout = isRecord(asked) ? asked.rollout : undefined;
+function chosenByAhead(given: unknown): unknown {
+  const rollout = isRecord(given) ? given.rollout : undefined;
   return isRecord(rollout) && typeof rollout.ahead === "number" && rollout.ahead > 0 ? { correction: {} } : undefined;
 }
 
-function chosenByEngine(asked: unknown): unknown {
-  const { engine } = isRecord(asked) ? asked : {};
+function chosenByEngine(given: unknown): unknown {
+  const { engine } = isRecord(given) ? given : {};
   return isRecord(engine) && typeof engine.kind === "string" ? findEngine(engine.kind)?.implies?.(engine) : undefined;
 }
 

@@ -85,15 +85,15 @@ export function summarise(
 
 /** Tokens that a server counted; nothing of turns that were sampled here, whose ids are known. */
 function usageOf(turns: readonly Turn[]): Pick<Summarised, "usage"> {
-  const asked = turns.filter(({ action, usage }) => usage !== undefined || action.length === 0);
-  if (asked.length === 0) return {};
+  const requested = turns.filter(({ action, usage }) => usage !== undefined || action.length === 0);
+  if (requested.length === 0) return {};
   const sum = (of: (usage: NonNullable<Turn["usage"]>) => number) =>
-    asked.reduce((total, { usage }) => total + (usage === undefined ? 0 : of(usage)), 0);
+    requested.reduce((total, { usage }) => total + (usage === undefined ? 0 : of(usage)), 0);
   return {
     usage: {
       promptTokens: sum(({ promptTokens }) => promptTokens),
       completionTokens: sum(({ completionTokens }) => completionTokens),
-      unreported: asked.filter(({ usage }) => usage === undefined).length,
+      unreported: requested.filter(({ usage }) => usage === undefined).length,
     },
   };
 }

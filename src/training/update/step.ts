@@ -61,6 +61,8 @@ export async function trainingStep(
     });
   }
   const learningRate = scheduledLearningRate(step, steps, optimizer);
+  // The coats of the policy, inside out: the engine, interruption (of its calls alone), masked tokens (before anything reads log-probs), the
+  // sampler's gap (of what is trained), credits (of what was applied), a teacher (read by the algorithm alone).
   const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
   const { policy: unmasked, settled } = interruptible(all, signal, await engine.restorePoint?.());
   const policy = withoutMaskedTokens(unmasked, groups);
