@@ -125,7 +125,7 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
           ...(entropyCoef > 0 ? (["entropy-gradient"] as const) : []),
         ],
         readsTurnRewards: kind.readsTurnRewards === true,
-        creditsRoles: kind.showsDemonstrations !== true,
+        creditsRoles: kind.readsDemonstrations !== true,
         comparesWithinGroups,
         ignoresGroupsOfOne: comparesWithinGroups && !("singletonGroups" in advantage && advantage.singletonGroups === "raw"),
         trainsSharedTurnsOnce: kind.trainsSharedTurnsOnce === true,
