@@ -223,8 +223,6 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     "run/one/tags",
     "run/one/configuration",
     "compare?a=one&b=two",
-    "reports",
-    "report?path=dashboard.md",
   ];
 
   test.each(views)("the view #/%s is accessible in both themes, and fits a phone", async (view) => {
@@ -269,7 +267,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     expect([...shown].filter((letter) => letter === "\u001b" || letter === "\u202e")).toEqual([]);
   });
 
-  test("control and direction characters are shown as signs wherever names, errors, settings and reports stand", async () => {
+  test("control and direction characters are shown as signs wherever names, errors and settings stand", async () => {
     const red = "\u001b[31m \u202egnp.exe \u2066\u200b";
     const folder = join(root, "steering");
     createRun(folder, { seed: 1, steps: 1, algorithm: { kind: red }, environment: { name: red }, model: red, note: red });
@@ -298,11 +296,10 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
       "run/steering/configuration",
       "compare?a=one&b=steering",
       `run/${encodeURIComponent(`nowhere${red}`)}`,
-      `report?path=${encodeURIComponent(`nowhere${red}.md`)}`,
     ]) {
       await page.goto("about:blank");
       await page.goto(`${dashboard.url}#/${view}`);
-      await page.locator("main h1, main .prose, main .problem").first().waitFor();
+      await page.locator("main h1, main .problem").first().waitFor();
       await page.waitForTimeout(400);
       const html = await page.locator("main").innerHTML();
       const { text, title } = await page.evaluate<{ text: string; title: string }>(
@@ -316,7 +313,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     }
     await open("run/steering/configuration");
     expect(await page.locator("main").innerText()).toContain("\ufffd[31m");
-    errors.splice(0, errors.length, ...errors.filter((error) => !/ 4\d\d /.test(error))); // the run and the report that are nowhere
+    errors.splice(0, errors.length, ...errors.filter((error) => !/ 4\d\d /.test(error))); // the run that is nowhere
   });
 
   test("the column change is the log-prob after the whole update less the one before its first optimiser step", async () => {

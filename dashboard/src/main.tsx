@@ -4,7 +4,6 @@ import "uplot/dist/uPlot.min.css";
 import "./styles.css";
 import { render } from "preact";
 import { ComparePage } from "./pages/compare.tsx";
-import { ReportPage, ReportsPage } from "./pages/reports.tsx";
 import { RunPage } from "./pages/run.tsx";
 import { RunsPage } from "./pages/runs.tsx";
 import { Nowhere } from "./parts/bits.tsx";
@@ -18,14 +17,13 @@ function skip(): void {
   (conversation ?? main)?.focus();
 }
 
-const pages = ["runs", "run", "compare", "reports", "report"];
+const pages = ["runs", "run", "compare"];
 
 function Page() {
   const route = useRoute();
   const [theme, toggleTheme] = useTheme();
   const [first = "runs"] = route.parts;
-  const current = (name: string) =>
-    (first === "run" ? "runs" : first === "report" ? "reports" : first) === name ? "page" : undefined;
+  const current = (name: string) => ((first === "run" ? "runs" : first) === name ? "page" : undefined);
   return (
     <>
       <button type="button" class="skip" onClick={skip}>
@@ -47,9 +45,6 @@ function Page() {
           <a href="#/compare" aria-current={current("compare")}>
             Compare
           </a>
-          <a href="#/reports" aria-current={current("reports")}>
-            Reports
-          </a>
         </nav>
         <button
           type="button"
@@ -64,8 +59,6 @@ function Page() {
         {first === "runs" && <RunsPage />}
         {first === "run" && <RunPage route={route} />}
         {first === "compare" && <ComparePage route={route} />}
-        {first === "reports" && <ReportsPage />}
-        {first === "report" && <ReportPage path={route.query.get("path") ?? ""} />}
         {!pages.includes(first) && <Nowhere />}
       </main>
     </>

@@ -13,7 +13,7 @@ export function visible(text: string): string {
 const attributes = ["title", "aria-label", "placeholder", "alt"];
 
 /**
- * Lets every text of the page pass `visible`: names, errors, settings and reports are written by models, tools and environments. Values of
+ * Lets every text of the page pass `visible`: names, errors and settings are written by models, tools and environments. Values of
  * inputs and addresses stay as they are.
  */
 export function showSteeringCharacters(): void {

@@ -299,10 +299,7 @@ function Notices({ run }: { readonly run: RunDetail }) {
             {next} {example !== undefined && <a href={link(["run", row.id, "trajectory"], { id: example })}>See {example}</a>}
           </p>
           <p class="muted">
-            <a class="plain" href={link(["report"], { path: "warnings.md" })}>
-              {rule}
-            </a>{" "}
-            · {records > 1 ? `since ${since}, ${records} times, last in ${where}` : `in ${where}`}
+            {rule} · {records > 1 ? `since ${since}, ${records} times, last in ${where}` : `in ${where}`}
           </p>
         </article>
       ))}

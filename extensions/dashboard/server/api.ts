@@ -214,12 +214,5 @@ export interface ComparisonView {
   readonly settings: readonly { readonly path: string; readonly a: string; readonly b: string }[];
 }
 
-/** A page of documentation or a report in Markdown. */
-export interface ReportEntry {
-  readonly path: string;
-  readonly title: string;
-  readonly section: string;
-}
-
 /** A row of the list of trajectories. */
 export type IndexRow = TrajectoryRow;

@@ -11,7 +11,6 @@ import { addRemark, readRemarks, remarkSchema } from "../../inspect/remarks.ts";
 import { countTags, suggestedTags, tagSchema } from "../../inspect/tags.ts";
 import type { ComparisonView, FindingList, PhraseList, TagSeries } from "./api.ts";
 import { NotFound } from "./http.ts";
-import type { Reports } from "./reports.ts";
 import { episodeFindings, indexFindings } from "./run-findings.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
 import { runDetail, runList } from "./run-views.ts";
@@ -19,7 +18,6 @@ import { sortedBy, trajectoryPage, trajectoryView, treeView } from "./trajectory
 
 export interface Api {
   readonly sources: RunSources;
-  readonly reports: Reports;
 }
 
 type Answer = (api: Api, query: URLSearchParams, request: HttpRequest) => unknown;
@@ -74,8 +72,6 @@ export const routes: Readonly<Record<string, Answer>> = {
       settings: differingSettings(a.record.config, b.record.config),
     } satisfies ComparisonView;
   },
-  "GET /api/reports": ({ reports }) => reports.list(),
-  "GET /api/report": ({ reports }, query) => ({ text: reports.text(required(query, "path")) }),
   "GET /api/run/remarks": (api, query) => readRemarks(runOf(api, query).folder),
   "POST /api/run/remarks": async (api, query, request) => {
     const source = runOf(api, query);

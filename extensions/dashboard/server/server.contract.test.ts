@@ -1,6 +1,6 @@
-import { appendFileSync, mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { readControl, takeRequests } from "../../../src/runs/control.ts";
@@ -118,24 +118,6 @@ test("a trajectory has its log-probs under the weights of other steps, and a dam
   const { status, json } = await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0");
   expect([status, json.error]).toEqual([422, expect.stringContaining("since-000003")]);
   rmSync(layout.rescoredFolder(folder), { recursive: true });
-});
-
-test("pages of studies and evaluations beside the runs are reports, and a link leads nowhere", async () => {
-  const root = dirname(dirname(folder));
-  const made = join(root, "studies", `of-${basename(dirname(folder))}`);
-  mkdirSync(made, { recursive: true });
-  writeFileSync(join(made, "README.md"), "# Which rate?\n\n<b>text</b>");
-  writeFileSync(join(made, "curve.svg"), "<svg/>");
-  symlinkSync("/etc/passwd", join(made, "passwd.md"));
-  const path = `own/studies/${basename(made)}/README.md`;
-  const listed = (await ask("/api/reports")).json as unknown as { path: string }[];
-  expect(listed).toContainEqual({ path, title: `Which rate? (studies/${basename(made)})`, section: "Made here" });
-  expect(listed.filter(({ path: one }) => one.includes("passwd"))).toEqual([]);
-  expect((await ask(`/api/report?path=${path}`)).json.text).toContain("<b>text</b>");
-  expect((await ask(`/api/report?path=${path.replace("README", "passwd")}`)).status).toBe(404);
-  expect((await ask("/api/report?path=own/../../../etc/passwd.md")).status).toBe(404);
-  expect((await ask(`/api/report-picture?path=own/studies/${basename(made)}/curve.svg`)).status).toBe(200);
-  rmSync(made, { recursive: true });
 });
 
 test("one damaged file of trajectories hides no other: searches, tags and findings name it", async () => {

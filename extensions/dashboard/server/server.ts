@@ -1,15 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { dirname, extname, join, resolve } from "node:path";
+import { extname, join } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { packageFolder } from "../../../src/files/package-folder.ts";
-import { layout } from "../../../src/runs/layout.ts";
 import { isLoopback } from "../../http/access.ts";
 import { type HttpRequest, type Reply, startHttp } from "../../http/server.ts";
 import { type Guard, requireOwn, tokenCookie } from "./guard.ts";
 import { NotFound, pageHeaders, problem } from "./http.ts";
 import { runEvents } from "./live-events.ts";
-import { Reports } from "./reports.ts";
 import { type Api, routes } from "./routes.ts";
 import { RunSources } from "./run-source.ts";
 
@@ -36,10 +34,7 @@ export const defaultPort = 4747;
  */
 export async function startDashboard({ runs, host = "127.0.0.1", port = defaultPort }: DashboardOptions): Promise<Dashboard> {
   const page = readPage();
-  const api: Api = {
-    sources: new RunSources(runs),
-    reports: new Reports(join(packageFolder, "docs"), besideRuns(resolve(runs))),
-  };
+  const api: Api = { sources: new RunSources(runs) };
   const token = isLoopback(host) ? undefined : randomBytes(24).toString("base64url");
   let guard: Guard = { host, port, token };
   const server = await startHttp({
@@ -56,11 +51,6 @@ export async function startDashboard({ runs, host = "127.0.0.1", port = defaultP
 /** The largest body of a question, in bytes: the page sends small ones. */
 const largestBody = 64 * 1024;
 
-/** The folder in which the folder of runs is. @param runs a folder of runs, or the folder of one */
-function besideRuns(runs: string): string {
-  return dirname(existsSync(layout.run(runs)) ? dirname(runs) : runs);
-}
-
 async function route(request: HttpRequest, { token }: Guard, api: Api, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
   const reply = await replyOf(request, api, page);
   if (token === undefined || request.query.get("token") !== token) return reply;
@@ -71,11 +61,6 @@ async function route(request: HttpRequest, { token }: Guard, api: Api, page: Rea
 async function replyOf(request: HttpRequest, api: Api, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
   const { method, path, query } = request;
   if (path === "/api/run/events") return runEvents(runOf(api, query), Number(query.get("steps") ?? 0) || 0, request.signal);
-  if (path === "/api/report-picture") {
-    const picture = api.reports.picture(query.get("path") ?? "");
-    if (picture === undefined) throw new NotFound("There is no such picture.");
-    return picture;
-  }
   const answer = routes[`${method} ${path}`];
   if (answer !== undefined) return { json: await answer(api, query, request) };
   const name = path === "/" ? "index.html" : path.slice(1);
