@@ -6,6 +6,7 @@ import { mean } from "../../src/core/mean.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
+import { plural } from "../../src/terminal/format.ts";
 import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
 import { openAgent } from "../agents/agent-attempts.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
@@ -117,7 +118,9 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
   /** The first conversation of each task. */
   const shown = new Map<T, string>();
   const errors: Record<string, number> = {};
-  let silent = 0;
+  const heard = { attempts: 0, silent: 0 };
+  /** No policy plays an agent that asks another server: each attempt may wait for that one. */
+  const isDeaf = () => heard.attempts > 0 && heard.silent === heard.attempts;
   const asks = { attempts: 0, requests: 0, tokens: 0 };
 
   const attempt = async (policy: LazyPolicy, task: T): Promise<Outcome> => {
@@ -142,7 +145,8 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
     byKey.set(apiKey, model);
     const fault = () => (refusal === undefined ? undefined : `a request of the agent was refused: ${refusal}`);
     const { outcome } = await played.attempt(task, { apiKey, fault, end: () => byKey.delete(apiKey) });
-    if (requestCount === 0) silent++;
+    heard.attempts++;
+    if (requestCount === 0) heard.silent++;
     if (policy.calls === true) {
       asks.attempts++;
       asks.requests += requestCount;
@@ -170,6 +174,7 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
     const results: Played[] = [];
     const add = async (policies: readonly LazyPolicy[], isSilent: boolean) => {
       for (const policy of policies) {
+        if (isDeaf()) return;
         const scores = [...(await play(policy, true))];
         const solved = scores.find(([, { success }]) => success)?.[0].prompt;
         results.push({
@@ -183,7 +188,7 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
     await add(silentPolicies, true);
     await add([...callingPolicies([...tools]), ...constantPolicies(tasks)], false);
     const leaks: AgentCheckReport["leaks"][number][] = [];
-    for (const field of answerFields(tasks).keys()) {
+    for (const field of isDeaf() ? [] : answerFields(tasks).keys()) {
       const leaking = [...(await play(oracleOf(field), false))].filter(
         ([task, { success }]) =>
           success && stands(String((task as unknown as Record<string, unknown>)[field]), shown.get(task) ?? task.prompt),
@@ -199,10 +204,15 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
       ...{ equalPrompts: equalPrompts(tasks), leaks, errors },
       asks: { requests: asks.attempts === 0 ? 1 : asks.requests / asks.attempts, tokens: asks.tokens },
     };
+    const { silent, attempts } = heard;
+    const rest = isDeaf() ? " Nothing else was checked." : "";
     const asksNothing =
       silent === 0
         ? []
-        : [`${silent} attempts asked no model at our address: the agent's client is made in another way (docs/agents.md).`];
+        : [
+            `${silent} of ${plural(attempts, "attempt")} asked no model at our address. Give the agent's client the \`baseUrl\` and ` +
+              `\`apiKey\` of the agent's second argument (docs/agents.md).${rest}`,
+          ];
     return { ...report, findings: [...asksNothing, ...findingsOf(report, results)] };
   } finally {
     await played.close();

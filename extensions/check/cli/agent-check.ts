@@ -33,7 +33,7 @@ export async function agentCheckCommand(agent: readonly string[], flags: AgentCh
     for (const line of reportLines(report)) screen.line(line);
     const next =
       report.findings.length > 0
-        ? "mend the reward or the tasks, and check again: a model learns what is paid."
+        ? "mend these, and check again: a model learns what is paid."
         : agentCommand("advise", agent, flags);
     for (const line of ["", ...findingLines(report, screen), `Next: ${next}`]) screen.line(line);
   }
