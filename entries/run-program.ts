@@ -1,5 +1,5 @@
-import { endDespiteLeftovers } from "../src/terminal/leftovers.ts";
 import type { TextStream } from "../src/terminal/screen.ts";
+import { endDespiteLeftovers } from "./leftovers.ts";
 
 /** Runs a command line as this process: with its arguments and its streams, to its exit code. */
 export async function runProgram(

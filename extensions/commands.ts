@@ -1,10 +1,10 @@
 import type { AddCommands, EvalOptions, EvalSubject } from "../src/cli/command-tools.ts";
-import { completionCommands } from "../src/cli/completion.ts";
 import { modelCommands } from "../src/cli/model-commands.ts";
 import { controlCommands, runCommands } from "../src/cli/run-commands.ts";
 import { supervisedCommands, trainingCommands } from "../src/cli/training-commands.ts";
 import { agentCommands, agentSubject } from "./agents/cli/commands.ts";
 import { checkCommands, doctorCommands } from "./check/cli/commands.ts";
+import { completionCommands } from "./completion/completion.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
 import { evalsCommands } from "./evals/cli/commands.ts";

@@ -30,7 +30,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   "pure-rand": ["src/core"],
   pyodide: ["extensions/tools"],
   minisearch: ["extensions/tools"],
-  hyparquet: ["extensions/tools", "src/runs"],
+  hyparquet: ["extensions/tools", "extensions/inspect"],
   "hyparquet-writer": ["src/runs", "extensions/inspect"],
   "hyparquet-compressors": ["extensions/tools"],
   "html-to-text": ["extensions/tools"],

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import type { RecordedCredit } from "../../src/runs/credits.ts";
 import { indexLine } from "../../src/runs/index-file.ts";
 import { trajectoryOf } from "../../src/runs/store.fixture.ts";
 import { episodeFindings, indexFindings } from "../dashboard/server/run-findings.ts";
 import { compareRuns } from "./compare.ts";
 import { pushedPhrases } from "./phrases.ts";
+import type { RecordedCredit } from "./read-credits.ts";
 import { countTags, suggestedTags } from "./tags.ts";
 import { positionsOf, treeOf } from "./tree.ts";
 

@@ -1,5 +1,5 @@
 import type { Trajectory } from "../../src/core/trajectory.ts";
-import type { RecordedCredit } from "../../src/runs/credits.ts";
+import type { RecordedCredit } from "./read-credits.ts";
 
 /** Where a phrase was written. */
 export interface PhrasePosition {

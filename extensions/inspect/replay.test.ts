@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { randomStream } from "../../src/core/random.ts";
 import type { Environment } from "../../src/environments/environment.ts";
-import { readIndex, TrajectoryReader } from "../../src/runs/index-file.ts";
 import { readMetrics } from "../../src/runs/read.ts";
 import { createRun } from "../../src/runs/write.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
@@ -13,6 +12,7 @@ import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { train } from "../../src/training/trainer.ts";
 import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
+import { readIndex, TrajectoryReader } from "./read-index.ts";
 import { replayEpisode } from "./replay.ts";
 
 const chat = lettersChat();

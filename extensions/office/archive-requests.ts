@@ -1,10 +1,10 @@
 import type { Random } from "../../src/core/random.ts";
-import { close, type Plan } from "../../src/environments/plan.ts";
 import { type Archive, cabinetOf, cabinets, favouriteCabinet, places, sides } from "./archive.ts";
 import { drawPerson } from "./draw.ts";
 import { type ExpertState, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";
 import type { Kind } from "./kind.ts";
+import { close, type Plan } from "./plan.ts";
 import { type FileType, fileTypes } from "./rules.ts";
 import { refusals } from "./tools.ts";
 

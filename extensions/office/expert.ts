@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { ToolCall } from "../../src/core/messages.ts";
-import { close, type Plan } from "../../src/environments/plan.ts";
 import type { Id } from "./archive.ts";
+import { close, type Plan } from "./plan.ts";
 import { refusals } from "./tools.ts";
 import { days } from "./vocabulary.ts";
 

@@ -1,8 +1,8 @@
-import { close } from "../../src/environments/plan.ts";
 import { careless, drawFile, drawPerson } from "./draw.ts";
 import { act, findFile, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";
 import type { Kind } from "./kind.ts";
+import { close } from "./plan.ts";
 import { type FileType, favourites, fileTypes, folderOf, folders } from "./rules.ts";
 
 export const fileAway: Kind = {

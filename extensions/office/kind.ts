@@ -1,7 +1,7 @@
 import type { Random } from "../../src/core/random.ts";
-import type { Plan } from "../../src/environments/plan.ts";
 import type { ExpertState, PersonAction } from "./expert.ts";
 import type { Phrasings } from "./grammar.ts";
+import type { Plan } from "./plan.ts";
 import type { Words } from "./vocabulary.ts";
 import type { World } from "./world.ts";
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { close } from "../../src/environments/plan.ts";
 import { careless, drawEvent, drawPerson } from "./draw.ts";
 import { act, findEvent, listed, lookUp, type PersonAction, toPerson } from "./expert.ts";
 import { phrased } from "./grammar.ts";
 import type { Draft, Kind, Scene } from "./kind.ts";
+import { close } from "./plan.ts";
 import { courierOf, couriers, favourites } from "./rules.ts";
 import { type Day, days } from "./vocabulary.ts";
 

@@ -1,7 +1,6 @@
 import { present } from "../../src/core/present.ts";
 import { type Random, randomStream, seedOf } from "../../src/core/random.ts";
 import { type Split, splits, type Task } from "../../src/environments/environment.ts";
-import { closed, type Plan } from "../../src/environments/plan.ts";
 import { drawArchive } from "./archive.ts";
 import { changesBetween } from "./changes.ts";
 import { isRefusal } from "./closing.ts";
@@ -10,6 +9,7 @@ import { fill, type Phrasings } from "./grammar.ts";
 import { noteOf } from "./handover.ts";
 import type { Draft, Kind, Topic } from "./kind.ts";
 import { canFollow, isFollowUp, isHeldOut, type KindName, kindOf } from "./kinds.ts";
+import { closed, type Plan } from "./plan.ts";
 import type { OfficeSettings } from "./settings.ts";
 import { type MadeCall, toolsOn } from "./tools.ts";
 import { type Words, wordsOf } from "./vocabulary.ts";

@@ -1,8 +1,8 @@
+import { chanceOf, drawSlips, type SlipChance } from "../../extensions/office/habits.ts";
 import type { Message } from "../../src/core/messages.ts";
 import { type Random, randomStream } from "../../src/core/random.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import type { Score } from "../../src/environments/environment.ts";
-import { chanceOf, drawSlips, type SlipChance } from "../../src/environments/habits.ts";
 import type { OneMessageProtocol } from "../../src/environments/protocol.ts";
 import { closed, type Ending, type ExpertChoices, type Habit, type QueryStyle, queryStyles, type Step } from "./expert.ts";
 import type { KindName } from "./kinds.ts";

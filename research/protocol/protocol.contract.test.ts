@@ -278,7 +278,7 @@ test("make, run and compare: a file of tasks is played here and by another progr
 });
 
 test("llama.cpp, which is not ours, filled two protocols: the same model answers nearly the same there", () => {
-  const kept = (name: string) => join(import.meta.dirname, "../../research/protocols", name);
+  const kept = (name: string) => join(import.meta.dirname, "../protocols", name);
   const compared = (name: string) => {
     let out = "";
     const screen = createScreen({ write: (text: string) => (out += text) !== "" });

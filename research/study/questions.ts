@@ -1,9 +1,9 @@
 import { mean } from "../../src/core/mean.ts";
 import { present } from "../../src/core/present.ts";
-import { crossedTest, equivalencePValue, smallestCrossed } from "../../src/statistics/clustered.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { comparePaired } from "../../src/statistics/paired.ts";
 import { areas } from "./area.ts";
+import { crossedTest, equivalencePValue, smallestCrossed } from "./crossed.ts";
 import { type Cell, type Contrast, cellsOf, partOf, type RunKey, type Study } from "./definition.ts";
 import { endsOf, type RunOutcome } from "./outcome.ts";
 import { chosenRate, fell } from "./tuning.ts";

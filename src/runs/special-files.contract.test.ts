@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { readIndex, TrajectoryReader } from "../../extensions/inspect/read-index.ts";
 import { readRescored, writeRescored } from "../../extensions/inspect/rescored.ts";
 import { RetrogradeError } from "../core/errors.ts";
 import { requireWhole } from "./checkpoints.ts";
 import { damageOf } from "./checksums.ts";
 import { recordControl, requestControl, takeRequests } from "./control.ts";
-import { readIndex, TrajectoryReader } from "./index-file.ts";
 import { layout } from "./layout.ts";
 import { appendMessage, readLive, writeLive } from "./live.ts";
 import { listRuns, readEpisodes, readEvaluations, readProgress } from "./read.ts";

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readIndex, TrajectoryReader } from "./index-file.ts";
+import { readIndex, TrajectoryReader } from "../../extensions/inspect/read-index.ts";
 import { readMetrics } from "./read.ts";
 import { addStep, trajectoryOf } from "./store.fixture.ts";
 import { createRun } from "./write.ts";

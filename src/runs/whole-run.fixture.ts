@@ -1,9 +1,10 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { readCredits } from "../../extensions/inspect/read-credits.ts";
+import { readIndex } from "../../extensions/inspect/read-index.ts";
 import { newestWhole, writeCheckpoint } from "./checkpoints.ts";
 import { readControl, recordControl } from "./control.ts";
-import { encodeCredits, readCredits } from "./credits.ts";
-import { readIndex } from "./index-file.ts";
+import { encodeCredits } from "./credits.ts";
 import { layout } from "./layout.ts";
 import { appendMessage, readMessages } from "./live.ts";
 import { readEvaluations, readMetrics, readRun, readSummary, readTimings, readTrajectories } from "./read.ts";

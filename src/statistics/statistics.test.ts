@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { crossedInterval, crossedTest, equivalencePValue, smallestCrossed } from "../../research/study/crossed.ts";
 import { mean } from "../core/mean.ts";
 import { type Random, randomStream } from "../core/random.ts";
 import { passAtK, passHatK } from "./attempts.ts";
-import { crossedInterval, crossedTest, equivalencePValue, seedsAndTasksInterval, smallestCrossed } from "./clustered.ts";
+import { seedsAndTasksInterval } from "./clustered.ts";
 import { signFlipPower, signFlipTest } from "./exact-tests.ts";
 import { comparePaired } from "./paired.ts";
 import { smallestDetectable } from "./power.ts";

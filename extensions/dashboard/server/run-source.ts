@@ -4,8 +4,7 @@ import { loadTokenizer } from "../../../src/chat/tokenizer-folder.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { controlRecordSchema } from "../../../src/runs/control.ts";
-import { type RecordedCredit, readCredits } from "../../../src/runs/credits.ts";
-import { type IndexLine, indexLineSchema, readIndex, TrajectoryReader, trajectoryFiles } from "../../../src/runs/index-file.ts";
+import { type IndexLine, indexLineSchema } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
 import { type LiveStatus, readLive, runMessageSchema } from "../../../src/runs/live.ts";
 import { checkpointSteps, finishedNames, readEvaluations, readRun, readSummary } from "../../../src/runs/read.ts";
@@ -18,6 +17,8 @@ import {
 } from "../../../src/runs/records.ts";
 import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import type { IndexPosition } from "../../inspect/filter.ts";
+import { type RecordedCredit, readCredits } from "../../inspect/read-credits.ts";
+import { readIndex, TrajectoryReader, trajectoryFiles } from "../../inspect/read-index.ts";
 import { type RescoredLogprobs, readRescored } from "../../inspect/rescored.ts";
 import { GrowingFile } from "./growing-file.ts";
 import { TokenTexts } from "./token-texts.ts";

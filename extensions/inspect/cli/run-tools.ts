@@ -1,12 +1,12 @@
 import { basename, resolve } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { readIndex } from "../../../src/runs/index-file.ts";
 import { readMetrics, readRun } from "../../../src/runs/read.ts";
 import { bar, percent, plural, points, pText, sparkline, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { writeCheckpointModel } from "../checkpoint-model.ts";
 import { compareRuns } from "../compare.ts";
 import { type ExportFormat, exportFormats, exportRun, exportToMlflow } from "../export/export.ts";
+import { readIndex } from "../read-index.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
 export function compareCommand(a: string, b: string, screen: Screen): void {

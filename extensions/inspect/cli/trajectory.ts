@@ -1,13 +1,13 @@
 import { episodeLines } from "../../../src/cli/conversation.ts";
 import { RunError } from "../../../src/core/errors.ts";
 import { type Trajectory, turnKey } from "../../../src/core/trajectory.ts";
-import { type RecordedCredit, readCredits } from "../../../src/runs/credits.ts";
-import { readIndex, TrajectoryReader } from "../../../src/runs/index-file.ts";
 import { readRun } from "../../../src/runs/read.ts";
 import { bar, number, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { findPosition, type IndexPosition } from "../filter.ts";
 import { summedWeights } from "../phrases.ts";
+import { type RecordedCredit, readCredits } from "../read-credits.ts";
+import { readIndex, TrajectoryReader } from "../read-index.ts";
 import type { TrajectoryFlags } from "./trajectory-replay.ts";
 
 /** One episode, and what the update did with each of its turns. @returns the exit code */

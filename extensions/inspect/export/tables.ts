@@ -1,7 +1,7 @@
 import { parquetWriteBuffer } from "hyparquet-writer";
-import { readIndex } from "../../../src/runs/index-file.ts";
 import { readMetrics, readTimings } from "../../../src/runs/read.ts";
 import { entryAt, filterIndex } from "../filter.ts";
+import { readIndex } from "../read-index.ts";
 
 /** A type of Parquet. It depends on the column and never on its values, so that the tables of many runs are read as one. */
 type ColumnType = "STRING" | "BOOLEAN" | "INT32" | "DOUBLE";

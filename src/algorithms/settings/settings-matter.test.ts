@@ -32,6 +32,7 @@ const groups = played.map((group) => ({
 }));
 
 const plain = { kind: "custom", advantage: { kind: "group-relative" }, update: { kind: "ppu" } };
+const perTurn = { ...plain, advantage: { kind: "gigpo" } };
 const by = (kind: string, settings: object = {}) => ({ ...plain, epochs: 4, update: { kind, ...settings } });
 const long = { ...plain, overlong: { limit: 4, buffer: 3 } };
 
@@ -88,7 +89,7 @@ const found = [...anyAdvantage.options, ...anyUpdate.options, ...anyTerm.options
 
 test.each(found)("%s %s: some of its values move the policy differently", async (kind, path, schema) => {
   const part = kind in advantageKinds ? "advantage" : kind in termKinds ? "term" : "update";
-  for (const beside of [plain, { ...plain, epochs: 4 }]) {
+  for (const beside of [plain, { ...plain, epochs: 4 }, perTurn]) {
     const config = { ...beside, [part]: { kind } };
     const outcomes: unknown[] = [];
     for (const value of valuesOf(schema)) {

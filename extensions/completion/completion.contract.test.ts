@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { createScreen } from "../terminal/screen.ts";
+import { createScreen } from "../../src/terminal/screen.ts";
 import { completionCommands } from "./completion.ts";
 
 function script(shell: string): string {

@@ -1,5 +1,5 @@
 import type { Command, Option } from "commander";
-import { type AddCommands, debuggable } from "./command-tools.ts";
+import { type AddCommands, debuggable } from "../../src/cli/command-tools.ts";
 
 /** A command by its words, and what may follow it. */
 interface Place {

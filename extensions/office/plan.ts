@@ -1,4 +1,4 @@
-import type { ToolCall } from "../core/messages.ts";
+import type { ToolCall } from "../../src/core/messages.ts";
 
 /** A tool call, answered by the tool's result, or words to the user, answered by the user's. */
 export type Step = ToolCall | string;

@@ -1,4 +1,4 @@
-import type { Random } from "../core/random.ts";
+import type { Random } from "../../src/core/random.ts";
 
 /** The chance of falling into a habit, each time there is room for it: one for all, or by habit (0 where none is given). */
 export type SlipChance<Habit extends string> = number | { readonly [H in Habit]?: number };
