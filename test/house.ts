@@ -160,6 +160,7 @@ export const parts: readonly Part[] = [
     holds: "programs that are started here, and end with us: all of them, whatever they started",
     knows: ["src/core"],
   },
+  { path: "extensions/completion", holds: "completion of commands and options by the shell", knows: ["src/cli"] },
   { path: "extensions/http", holds: "what HTTP servers share: keys, bounded bodies, places", knows: ["src/core"] },
   {
     path: "extensions/inference",

@@ -39,7 +39,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   "ajv-formats": ["src/tools"],
   "@modelcontextprotocol/client": ["extensions/tools"],
   "cross-spawn": ["extensions/processes"],
-  commander: ["src/cli"],
+  commander: ["src/cli", "extensions/completion"],
   jiti: ["src/training"],
   picocolors: ["src/terminal"],
   "@msgpack/msgpack": ["extensions/remote/verifiers"],
