@@ -2,12 +2,7 @@ import { randomUUID } from "node:crypto";
 import { parseBody } from "../../extensions/http/body.ts";
 import { HttpError } from "../../extensions/http/http-error.ts";
 import type { Reply } from "../../extensions/http/server.ts";
-import {
-  decodeForwardBackward,
-  encodeForwardBackwardResult,
-  type ForwardBackwardRequest,
-} from "../../extensions/tinker/client/wire/forward-backward.ts";
-import { encodeSamples } from "../../extensions/tinker/client/wire/samples.ts";
+import type { ForwardBackwardRequest } from "../../extensions/tinker/client/wire/forward-backward.ts";
 import { ShapeError } from "../../src/core/errors.ts";
 import {
   bytesIn,
@@ -25,6 +20,7 @@ import type { SamplerSource } from "./samplers.ts";
 import { checkSample, drawSamples } from "./sampling.ts";
 import type { ServedModel, Trained } from "./served-model.ts";
 import { adapterReply, fingerprintOf, modelReply, type Service } from "./service.ts";
+import { decodeForwardBackward, encodeForwardBackwardResult, encodeSamples } from "./wire.ts";
 
 export interface RouteRequest {
   readonly body: Buffer;

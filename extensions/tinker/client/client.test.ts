@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
+import { encodeForwardBackwardResult } from "../../../research/tinker-server/wire.ts";
 import { TinkerClient, type TinkerOptions } from "./client.ts";
 import type { Datum } from "./data.ts";
 import { TinkerError } from "./errors.ts";
 import type { TinkerModel } from "./model.ts";
 import { json, protobuf, ScriptedServer } from "./scripted-server.fixture.ts";
 import type { TinkerLogEntry } from "./transport.ts";
-import { encodeForwardBackwardResult } from "./wire/forward-backward.ts";
 
 const datum: Datum = { tokens: [1, 2, 3], targets: [2, 3, 4] };
 const adam = { learningRate: 1e-3, beta1: 0.9, beta2: 0.95, epsilon: 1e-8 };

@@ -1,5 +1,4 @@
-import { decodeForwardBackward, encodeForwardBackwardResult } from "./wire/forward-backward.ts";
-import { encodeSamples } from "./wire/samples.ts";
+import { decodeForwardBackward, encodeForwardBackwardResult, encodeSamples } from "../../../research/tinker-server/wire.ts";
 
 /** What happens to one request: refused, lost before or after the server took it, or answered with a status. */
 export type Fault = "refuse" | "lose-request" | "lose-answer" | number;

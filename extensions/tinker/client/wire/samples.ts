@@ -1,29 +1,13 @@
 import type { Message } from "protobufjs";
 import { ShapeError } from "../../../../src/core/errors.ts";
-import type { SampledSequence, SampleResult, TargetLogprobs, TopLogprobs } from "../data.ts";
-import { float32Bytes, int32Bytes, int64Bytes, readFloat32, readInt32 } from "./arrays.ts";
-import { dtypes, messageType } from "./protocol.ts";
+import type { SampledSequence, SampleResult, TopLogprobs } from "../data.ts";
+import { readFloat32, readInt32 } from "./arrays.ts";
+import { messageType } from "./protocol.ts";
 
 const response = messageType("SampleResponse");
-const stopReasons = ["stop", "length"] as const;
+export const stopReasons = ["stop", "length"] as const;
 /** Where a row has fewer than k candidates, the wire pads it with token 0 and this log-prob. */
-const absentLogprob = -99_999;
-
-/** The result of sampling, for a server. */
-export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs, targetPromptLogprobs }: SampleResult): Uint8Array {
-  const message = {
-    sequences: sequences.map(({ tokens, logprobs, stopReason, topLogprobs }) => ({
-      stopReason: stopReasons.indexOf(stopReason),
-      tokens: int32Bytes(tokens),
-      logprobs: float32Bytes(logprobs),
-      ...(topLogprobs === undefined ? {} : { topkSampledLogprobs: encodeTop(topLogprobs) }),
-    })),
-    ...(promptLogprobs === undefined ? {} : { promptLogprobs: float32Bytes(promptLogprobs) }),
-    ...(topPromptLogprobs === undefined ? {} : { topkPromptLogprobs: encodeTop(topPromptLogprobs) }),
-    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs: encodeTargets(targetPromptLogprobs) }),
-  };
-  return response.encode(message).finish();
-}
+export const absentLogprob = -99_999;
 
 /** @throws ShapeError for fields whose lengths do not fit each other */
 export function decodeSamples(bytes: Uint8Array): SampleResult {
@@ -44,26 +28,6 @@ function decodeSequence({ stopReason, tokens, logprobs, topkSampledLogprobs }: R
     stopReason: reason,
     ...(topkSampledLogprobs == null ? {} : { topLogprobs: decodeTop(topkSampledLogprobs) }),
   };
-}
-
-function encodeTop(rows: readonly TopLogprobs[]): object {
-  const k = Math.max(1, ...rows.map(({ tokens }) => tokens.length));
-  const padded = (values: readonly number[], filler: number) => [...values, ...Array<number>(k - values.length).fill(filler)];
-  return {
-    tokenIds: int32Bytes(rows.flatMap(({ tokens }) => padded(tokens, 0))),
-    logprobs: float32Bytes(rows.flatMap(({ logprobs }) => padded(logprobs, absentLogprob))),
-    k,
-    length: rows.length,
-  };
-}
-
-function encodeTargets({ shape, values, rowStarts, columns }: TargetLogprobs): object {
-  const bytes = float32Bytes(values);
-  const isSparse = rowStarts != null && columns != null;
-  const cells = isSparse
-    ? { sparseCsr: { values: bytes, crowIndices: int64Bytes(rowStarts), colIndices: int64Bytes(columns) } }
-    : { dense: bytes };
-  return { ...cells, dtype: dtypes.float32, shape };
 }
 
 function decodeTop({ tokenIds, logprobs, k, length }: RawTop): TopLogprobs[] {

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { decodeForwardBackward, decodeForwardBackwardResult, encodeForwardBackward } from "./forward-backward.ts";
+import { decodeForwardBackward } from "../../../../research/tinker-server/wire.ts";
+import { decodeForwardBackwardResult, encodeForwardBackward } from "./forward-backward.ts";
 import { decodeSamples } from "./samples.ts";
 
 const bytes = (base64: string) => new Uint8Array(Buffer.from(base64, "base64"));

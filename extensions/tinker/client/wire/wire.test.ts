@@ -1,15 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { decodeForwardBackward, encodeForwardBackwardResult, encodeSamples } from "../../../../research/tinker-server/wire.ts";
 import { ShapeError } from "../../../../src/core/errors.ts";
 import { readBfloat16, readInt32 } from "./arrays.ts";
 import { forwardRequest, forwardResult, ppoRequest, promptLogprobs, samples, stopped } from "./captures.fixture.ts";
-import {
-  decodeForwardBackward,
-  decodeForwardBackwardResult,
-  encodeForwardBackward,
-  encodeForwardBackwardResult,
-} from "./forward-backward.ts";
-import { decodeSamples, encodeSamples } from "./samples.ts";
+import { decodeForwardBackwardResult, encodeForwardBackward } from "./forward-backward.ts";
+import { decodeSamples } from "./samples.ts";
 
 const bytes = (base64: string) => new Uint8Array(Buffer.from(base64, "base64"));
 
