@@ -1,12 +1,22 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import type { TeacherRequest } from "../extensions/agents/scripted-teacher.ts";
 import { trainAgent } from "../extensions/agents/taught-agent.ts";
 import { layout } from "../src/runs/layout.ts";
 import { readEvaluations, readMetrics, readRun } from "../src/runs/read.ts";
 import { invoke } from "./command-line.ts";
+
+const runtime = vi.hoisted(() => ({ isMissing: false }));
+vi.mock("../extensions/local/peak.ts", async (original) => {
+  const peak = await original<typeof import("../extensions/local/peak.ts")>();
+  const measurePeak: typeof peak.measurePeak = async (options) => {
+    if (runtime.isMissing) throw new Error("onnxruntime-node is missing");
+    return peak.measurePeak(options);
+  };
+  return { ...peak, measurePeak };
+});
 
 const folder = mkdtempSync(join(tmpdir(), "taught-agent-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -131,6 +141,12 @@ test("from code the same; what cannot be taught is refused before a model is loa
     /demonstrations.tasks is 9; expected a whole number from 4 to 6/,
   );
   await expect(trainAgent({ ...given, model: join(folder, "no-model"), out: out("model") })).rejects.toThrow("no-model");
-  for (const name of ["few", "both", "wrong", "failing", "none", "all", "model"])
+  let called = 0;
+  const counting = (_: TeacherRequest) => ({ content: String(called++) });
+  runtime.isMissing = true;
+  const missing = trainAgent({ ...given, teacher: counting, out: out("missing") });
+  await expect(missing.finally(() => (runtime.isMissing = false))).rejects.toThrow("onnxruntime-node is missing");
+  expect(called).toBe(0); // a teacher may cost money
+  for (const name of ["missing", "few", "both", "wrong", "failing", "none", "all", "model"])
     for (const stage of ["", "-sft"]) expect(existsSync(`${out(name)}${stage}`)).toBe(false);
 });

@@ -108,7 +108,7 @@ export async function teach<T extends TaskRequest>(
   say(keptLine(record, first.resumed + record.resumed - first.attempts));
   requireSome(record, plan);
   const text = readFileSync(plan.file, "utf8");
-  const time = await costs.timeLine(text);
+  const time = costs.timeLine(text);
   if (time !== undefined) say(time);
   const maxTokens = settings.rollout?.maxTokens ?? answerLimit(text);
   if (settings.rollout?.maxTokens === undefined)

@@ -24,7 +24,7 @@ interface Runs {
 export interface Costs {
   readonly lines: readonly string[];
   /** The time, from the conversations that were recorded: their lengths are then known. */
-  timeLine(demonstrations: string): Promise<string | undefined>;
+  timeLine(demonstrations: string): string | undefined;
 }
 
 export async function costsOf(
@@ -42,6 +42,8 @@ export async function costsOf(
   const greedy = evaluation.greedy && evaluation.temperature > 0;
   const local =
     engine.kind === "local" ? await readModelConfig(join(await folderOf(reinforcement, onDownload), "config.json")) : undefined;
+  // It opens the runtime: one that is missing is refused before a teacher is paid.
+  const peak = local === undefined || engine.kind !== "local" ? undefined : await measurePeak({ threads: engine.threads });
   const memory = (config: TrainingConfig) => gibibytes(plannedBytes(config, local));
   return {
     lines: [
@@ -59,9 +61,9 @@ export async function costsOf(
           ]),
       `  folders   ${Object.values(folders).map(shownPath).join(", ")}; the same command continues`,
     ],
-    timeLine: async (text) => {
-      if (local === undefined || engine.kind !== "local") return undefined;
-      const flops = efficiency * 1e9 * (await measurePeak({ threads: engine.threads }));
+    timeLine: (text) => {
+      if (local === undefined || peak === undefined || engine.kind !== "local") return undefined;
+      const flops = efficiency * 1e9 * peak;
       const { said, whole } = lengthsOf(text);
       const parameters = parameterCount(local);
       const [sampling, training] = [2 * parameters, (engine.lora === undefined ? 6 : 4) * parameters];
