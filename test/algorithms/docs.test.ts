@@ -85,12 +85,21 @@ test("settings that all share are on the index, and no other", () => {
   );
 });
 
-test.each(Object.entries(kindTables()))(
-  "custom's page has the %s as their tables say (npx jiti scripts/kind-tables.ts)",
-  (name, table) => {
-    expect(tableIn(pageOf("custom"), name)).toBe(table);
+test.each(Object.entries(kindTables()).flatMap(([page, tables]) => Object.entries(tables).map((one) => [page, ...one] as const)))(
+  "%s has the %s as their tables say (npx jiti scripts/kind-tables.ts)",
+  (page, name, table) => {
+    expect(tableIn(pageOf(page), name)).toBe(table);
   },
 );
+
+test("every method has a source, and a credit or a bound", () => {
+  const [, , ...rows] = kindTables().README.methods?.split("\n") ?? [];
+  expect(rows.length).toBeGreaterThan(40);
+  for (const row of rows) {
+    const [, , credit, bound, , , , source, ...rest] = row.split("|").map((cell) => cell.trim());
+    expect([rest, source !== "", `${credit}${bound}` !== ""], row).toEqual([[""], true, true]);
+  }
+});
 
 test("the index has every algorithm", () => {
   for (const { kind } of algorithms) expect(pageOf("README")).toContain(`| [\`${kind}\`](${pageNameOf(kind)}.md) |`);

@@ -77,8 +77,7 @@ function ownerOf(leaf: Trajectory, turn: number, byId: ReadonlyMap<TrajectoryId,
 
 export const sharedMeanKind = defineAdvantage({
   kind: "shared-mean",
-  formula:
-    "for branched rollouts: group-relative on the leaves; turns that leaves share have the mean of theirs, and are trained once. Without forks: group-relative",
+  formula: "of branches: group-relative on the leaves; turns that leaves share are trained once, with their mean",
   source: "arXiv:2507.19849",
   comparedWithin: "group",
   trainsSharedTurnsOnce: true,

@@ -48,8 +48,7 @@ function criticalTurns(group: Group): Map<TrajectoryId, Map<number, number>> {
 
 export const carlKind = defineAdvantage({
   kind: "carl",
-  formula:
-    "for branched rollouts: value of the way on minus the mean of its siblings, at turns with siblings alone; all other turns are left out",
+  formula: "of branches: as `tree`, at turns with siblings alone; all others are left out",
   source: "arXiv:2512.04949",
   comparedWithin: "group",
   trainsSharedTurnsOnce: true,

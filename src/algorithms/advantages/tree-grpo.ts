@@ -41,7 +41,7 @@ function treesOf({ trajectories }: Group): Group[] {
 
 export const treeGrpoKind = defineAdvantage({
   kind: "tree-grpo",
-  formula: "for branched rollouts: group-relative / σ among the leaves of one tree, plus the same among all leaves of the task",
+  formula: "of branches: group-relative / σ among the leaves of a tree, plus the same among all leaves of the task",
   source: "arXiv:2509.21240",
   comparedWithin: "group",
   settings: { singletonGroups },

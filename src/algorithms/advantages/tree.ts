@@ -116,8 +116,7 @@ function parentOf({ id, branch }: Trajectory, byId: ReadonlyMap<TrajectoryId, Tr
 
 export const treeKind = defineAdvantage({
   kind: "tree",
-  formula:
-    "for branched rollouts: at every fork, value of the way on (mean return of the leaves under it) minus the mean of its siblings, added along the path. Turns before a fork are trained once. Without forks: group-relative without deviation",
+  formula: "of branches: at every fork the mean return of the leaves under the way on, minus its siblings', added along the path",
   source: "ours",
   comparedWithin: "group",
   trainsSharedTurnsOnce: true,
