@@ -27,7 +27,7 @@ export function defineBranchRule<const Name extends string, Shape extends z.core
   return kind;
 }
 
-/** What decides, once a first rollout has ended, how many begin at the root. One file each, one line in rules.ts. */
+/** Decides, once a first rollout has ended, how many begin at the root. One file each, one line in rules.ts. */
 export interface FirstRolloutsKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape>
   extends Kind<Name, Shape> {
   /** The number, in words. */

@@ -22,7 +22,7 @@ export function branches(rule: BranchRule, point: BranchPoint, random: Random): 
   return branchRuleOf(rule).branches(point, rule, random);
 }
 
-/** What decides by a first rollout how many begin at the root. A new one is a file and a line here. */
+/** Rules that decide by a first rollout how many begin at the root. A new one is a file and a line here. */
 const firstRolloutsKinds = [preMonitored] as const;
 
 export const anyFirstRollouts = choiceOf(firstRolloutsKinds);
