@@ -1,9 +1,9 @@
 import type { AlgorithmKind } from "./algorithms.ts";
 
-/** What the table of docs/algorithms says of an algorithm that its composition does not. */
+/** An algorithm in the table of docs/algorithms, beside its composition. */
 export interface About {
   readonly source: string;
-  /** What is credited, and what bounds a step, where it is no composition. */
+  /** The credit, and the bound of a step, of an algorithm that is no composition. */
   readonly credit?: string;
   readonly bound?: string;
 }
