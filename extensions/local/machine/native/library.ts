@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { LibraryHandle } from "koffi";
 import { EngineError, reasonOf } from "../../../../src/core/errors.ts";
 import { installedCuda, runtimeFile } from "../cuda/installed.ts";
+import { type GiveBack, heapOf } from "./heap.ts";
 import { packagedRuntime } from "./packaged.ts";
 
 /** An address in the library's memory. */
@@ -90,6 +91,8 @@ export interface Library {
   /** Calls a function whose last argument is what it makes. */
   make(name: Name, ...values: readonly unknown[]): Pointer;
   makeAside(name: Name, ...values: readonly unknown[]): Promise<Pointer>;
+  /** To be called where much was freed. */
+  readonly giveBack: GiveBack;
   /** @returns the typed numbers at an address, without a copy */
   view(at: Pointer, bytes: number): ArrayBuffer;
   /** @returns addresses in an array of them */
@@ -165,6 +168,7 @@ async function load(): Promise<Library> {
         await aside(name, [...values, made]);
         return made[0];
       },
+      giveBack: heapOf(koffi),
       view: (at, bytes) => koffi.view(at, bytes),
       pointers: (at, count) => koffi.decode(at, koffi.array("void *", count)),
     };

@@ -229,6 +229,7 @@ export class NativeSession implements RuntimeSession {
     const { library } = this.#native;
     if (this.#allocator !== undefined) library.call("ReleaseAllocator", this.#allocator);
     library.call("ReleaseSession", this.#session);
+    await library.giveBack();
   }
 }
 
@@ -284,6 +285,7 @@ export class Native implements Runtime<NativeSession> {
       const bytes = model.byteLength;
       const session = await library.makeAside("CreateSessionFromArray", this.#environment, model, bytes, made);
       kept.length = 0; // the library has read it
+      await library.giveBack();
       return new NativeSession(this, session, provider);
     } finally {
       library.call("ReleaseSessionOptions", made);
