@@ -1,4 +1,4 @@
-import "../extensions/install.ts";
+import "../research/install.ts";
 import { execFile, execFileSync, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

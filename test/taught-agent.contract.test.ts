@@ -115,7 +115,7 @@ test("one command records, teaches and reinforces on tasks of their own, and the
   const other = await train(out, "--teacher", files.expert, "--demonstrations", "4");
   expect(other.error).toContain("the tasks of this training is");
   const odd = await train(join(folder, "odd"), "--teacher", files.expert, "--sft-learning-rate", "0");
-  expect(odd.error).toContain("--sft-learning-rate is 0; expected a number above 0");
+  expect(odd.error).toContain('--sft-learning-rate is "0"; expected a number above 0');
 });
 
 test("from code the same; what cannot be taught is refused before a model is loaded", async () => {
