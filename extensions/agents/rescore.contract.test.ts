@@ -49,7 +49,12 @@ test("a run of train-agent takes its tasks and a reward as train-agent does", as
 test("without its tasks, and with a file that is no reward, the error says what to do", async () => {
   const { folder, reward, tasks } = agentRun();
   const bare = await invoke("rescore", folder, "--reward", reward, "--split", "test");
-  expect([bare.exitCode, bare.error]).toEqual([2, expect.stringContaining('environment.name is "agent"')]);
+  expect([bare.exitCode, bare.error]).toEqual([
+    2,
+    expect.stringContaining('--tasks is "missing"; expected the file of tasks that the agent had'),
+  ]);
+  const untrained = await invoke("rescore", folder, "--reward", reward, "--tasks", tasks);
+  expect([untrained.exitCode, untrained.error]).toEqual([2, expect.stringContaining("--split test: it has evaluations alone")]);
   writeFileSync(`${reward}.mjs`, "export default 7;");
   const wrong = await invoke("rescore", folder, "--reward", `${reward}.mjs`, "--split", "test", "--tasks", tasks);
   expect([wrong.exitCode, wrong.error]).toEqual([2, expect.stringContaining("expected a file whose default export is a reward")]);

@@ -37,7 +37,11 @@ export function recordedGroups(folder: string, part: RecordedPart): RecordedGrou
       ? trained(folder, part)
       : measured(folder, part);
   if (read.groups.length > 0) return read;
-  throw new ConfigError("the episodes of a record", folder, { expected: "at least one, of a finished step or evaluation" });
+  const [evaluation] = isEvaluation(folder) || part.split !== undefined ? [] : readEvaluations(folder);
+  throw new ConfigError("the episodes of a record", folder, {
+    expected: "at least one, of a finished step or evaluation",
+    ...(evaluation === undefined ? {} : { hint: `Add --split ${evaluation.split}: it has evaluations alone.` }),
+  });
 }
 
 function grouped(episodes: readonly Trajectory[]): Group[] {

@@ -49,7 +49,14 @@ async function rewardsOf({ reward, marks = false }: RescoreFlags) {
 /** The environment whose tasks the reward sees. The agent of a run is not started. */
 async function worldOf(folder: string, { tasks, config }: RescoreFlags): Promise<UserConfig["environment"] | false> {
   if (tasks === false) return false;
-  if (typeof tasks !== "string") return (await loadConfigFile(config)).environment;
+  if (typeof tasks !== "string") {
+    const { environment } = await loadConfigFile(config);
+    if (environment !== undefined || recordedEnvironment(folder).name !== "agent") return environment;
+    throw new ConfigError("--tasks", "missing", {
+      expected: "the file of tasks that the agent had",
+      hint: "Or --no-tasks, for a reward that reads the answer alone.",
+    });
+  }
   return trainedAgent({ name: recordedEnvironment(folder).name, agent: () => "", reward: () => 0, tasks });
 }
 
