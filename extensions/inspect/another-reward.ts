@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { MeasurementError } from "../../src/core/errors.ts";
+import { groupBy } from "../../src/core/group-by.ts";
 import { mean } from "../../src/core/mean.ts";
 import { isScored, verdictWithheld } from "../../src/core/outcome.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
@@ -130,12 +131,7 @@ type Both = { readonly trajectory: Trajectory; readonly before: number; readonly
 
 /** Episodes of one task, or scenario, resemble each other: it is the unit. */
 function unitsOf(episodes: readonly Both[]): Both[][] {
-  const byUnit = new Map<string, Both[]>();
-  for (const episode of episodes) {
-    const unit = episode.trajectory.scenario ?? episode.trajectory.task;
-    byUnit.set(unit, [...(byUnit.get(unit) ?? []), episode]);
-  }
-  return [...byUnit.values()];
+  return [...groupBy(episodes, ({ trajectory: { scenario, task } }) => scenario ?? task).values()];
 }
 
 function changeOf(units: readonly (readonly Both[])[]): NonNullable<Rescored["change"]> {

@@ -1,4 +1,5 @@
 import { ConfigError } from "../../src/core/errors.ts";
+import { groupBy } from "../../src/core/group-by.ts";
 import type { Group, Trajectory } from "../../src/core/trajectory.ts";
 import type { Split, Task } from "../../src/environments/environment.ts";
 import { whileOpen } from "../../src/environments/lifetime.ts";
@@ -45,9 +46,7 @@ export function recordedGroups(folder: string, part: RecordedPart): RecordedGrou
 }
 
 function grouped(episodes: readonly Trajectory[]): Group[] {
-  const groups = new Map<string, Trajectory[]>();
-  for (const episode of episodes) groups.set(episode.group, [...(groups.get(episode.group) ?? []), episode]);
-  return [...groups].map(([id, trajectories]) => ({ id, trajectories }));
+  return [...groupBy(episodes, ({ group }) => group)].map(([id, trajectories]) => ({ id, trajectories }));
 }
 
 function evaluated(folder: string, { step, split }: RecordedPart): RecordedGroups {

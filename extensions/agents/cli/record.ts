@@ -10,6 +10,7 @@ import { attemptsFile } from "../record-file.ts";
 import type { AgentTeacher } from "../scripted-teacher.ts";
 import { agentOf, rewardOf, tasksOf } from "../train-agent.ts";
 import { linesOf, modelOf } from "./eval-agent.ts";
+import { wholeNumber } from "./numbers.ts";
 
 export interface RecordFlags {
   readonly tasks?: string;
@@ -84,10 +85,4 @@ export function keptLines(record: AgentRecord<object>, keep: string, out: string
     ...Object.entries(errorCounts).map(([reason, times]) => `error, ${count(times)}×: ${reason}`),
     `${plural(requests, "request")}, ${counted ?? `${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens, as the server counted them${lacking}${price}`}`,
   ];
-}
-
-function wholeNumber(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (/^[1-9]\d*$/.test(text)) return Number(text);
-  throw new ConfigError(flag, text, { expected: "a whole number from 1 on" });
 }

@@ -15,6 +15,7 @@ import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { pricesOf } from "../../../src/training/evaluation/cost.ts";
 import { teach } from "../taught-agent.ts";
 import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../train-agent.ts";
+import { positiveNumber, wholeNumber } from "./numbers.ts";
 import { teacherOf } from "./record.ts";
 import { taughtLines } from "./taught-report.ts";
 
@@ -79,15 +80,4 @@ async function trainTaught(
   const comparison = taughtLines(taught, config.algorithm.kind, config.seed);
   for (const line of reportLines({ ...report, comparison }, screen.paint, screen.width)) screen.line(line);
   return 0;
-}
-
-function wholeNumber(flag: string, text: string): number {
-  if (/^[1-9]\d*$/.test(text)) return Number(text);
-  throw new ConfigError(flag, text, { expected: "a whole number from 1 on" });
-}
-
-function positiveNumber(flag: string, text: string): number {
-  const value = Number(text);
-  if (value > 0 && Number.isFinite(value)) return value;
-  throw new ConfigError(flag, text, { expected: "a number above 0" });
 }

@@ -4,6 +4,7 @@ import { judgeOf } from "../../../extensions/judge/flags.ts";
 import { openRecords } from "../../../extensions/tools/records.ts";
 import { showDownload } from "../../../src/cli/download.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { groupBy } from "../../../src/core/group-by.ts";
 import { mean } from "../../../src/core/mean.ts";
 import { passAtK } from "../../../src/statistics/attempts.ts";
 import { meanInterval } from "../../../src/statistics/intervals.ts";
@@ -121,9 +122,7 @@ const metricNames = ["em", "acc", "f1", "math_equal"] as const;
 
 function summaryLines(name: BenchmarkName, verdicts: readonly AnswerVerdict[]): string[] {
   if (verdicts.length === 0) return ["There are no predictions."];
-  const byQuestion = new Map<string, AnswerVerdict[]>();
-  for (const verdict of verdicts) byQuestion.set(verdict.id, [...(byQuestion.get(verdict.id) ?? []), verdict]);
-  const groups = [...byQuestion.values()];
+  const groups = [...groupBy(verdicts, ({ id }) => id).values()];
   const runs = Math.min(...groups.map((group) => group.length));
   const over = (of: (group: readonly AnswerVerdict[]) => number) =>
     interval(meanInterval(groups.map(of), { seed: 0, range: [0, 1] }));

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { sealed, unsealed } from "../../../src/runs/seal.ts";
-import { main } from "../../program.ts";
+import { invoke as invokeProgram } from "../../command-line.fixture.ts";
 import { runOutcomeSchema } from "../outcome.ts";
 import { smallDefinition, smallStudy } from "../small-study.fixture.ts";
 
@@ -18,15 +18,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function invoke(...args: readonly string[]) {
-  const text = { out: "", error: "" };
-  const exitCode = await main(
-    ["study", ...args],
-    { write: (part: string) => (text.out += part) },
-    { write: (part: string) => (text.error += part) },
-  );
-  return { exitCode, ...text };
-}
+const invoke = (...args: readonly string[]) => invokeProgram("study", ...args);
 
 test("a run that is made once more is compared with the published one, and its report replaces no page", async () => {
   smallStudy(); // adds its environment, which is no JSON

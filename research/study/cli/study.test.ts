@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { main } from "../../program.ts";
+import { invoke as invokeProgram } from "../../command-line.fixture.ts";
 import { smallDefinition } from "../small-study.fixture.ts";
 
 let folder: string;
@@ -16,15 +16,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function invoke(...args: readonly string[]) {
-  const text = { out: "", error: "" };
-  const exitCode = await main(
-    ["study", ...args],
-    { write: (part: string) => (text.out += part) },
-    { write: (part: string) => (text.error += part) },
-  );
-  return { exitCode, ...text };
-}
+const invoke = (...args: readonly string[]) => invokeProgram("study", ...args);
 
 test("--dry-run prints arms, runs and hours of the part that is asked for, and starts nothing", async () => {
   const { out, exitCode } = await invoke(file, "--dry-run", "--arms", "a", "--seeds", "1", "--jobs", "2");

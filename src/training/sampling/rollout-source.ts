@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import { mean } from "../../core/mean.ts";
 import { isScored } from "../../core/outcome.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
@@ -27,9 +28,8 @@ export function rolloutSource(
 
 /** Records the mean reward of each task that was played. Episodes without a score say nothing of their task. */
 function record(outcomes: Map<string, number>, played: readonly Trajectory[]): void {
-  const rewards = new Map<string, number[]>();
-  for (const { task, reward } of played.filter(isScored)) rewards.set(task, [...(rewards.get(task) ?? []), reward]);
-  for (const [task, ofTask] of rewards) outcomes.set(task, mean(ofTask));
+  for (const [task, own] of groupBy(played.filter(isScored), ({ task }) => task))
+    outcomes.set(task, mean(own.map(({ reward }) => reward)));
 }
 
 /** Rollouts by the weights that they train, while nothing else is done. */
