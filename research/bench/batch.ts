@@ -1,14 +1,12 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { commonPrefix } from "../../src/core/context.ts";
-import type { ActionInContext, Group, TokenId, Turn } from "../../src/core/trajectory.ts";
+import type { Group, TokenId, Turn } from "../../src/core/trajectory.ts";
 
 /** A batch of rollouts as our side takes it, and the same as rows of tokens for a peer. */
 export interface RolloutBatch {
   readonly groups: readonly Group[];
   /** One row for each trajectory: its whole conversation, where every context continues the one before it. */
   readonly trajectories: readonly Row[];
-  /** One row for each turn: its context and its action. */
-  readonly turns: readonly Row[];
 }
 
 /** Σ weights · log π is what all sides differentiate. */
@@ -24,12 +22,7 @@ export function turnWeights({ turn, action }: Pick<Turn, "turn" | "action">): nu
 }
 
 export function rolloutBatch(groups: readonly Group[]): RolloutBatch {
-  const all = groups.flatMap(({ trajectories }) => trajectories);
-  return {
-    groups,
-    trajectories: all.flatMap(({ turns }) => unbrokenRows(turns)),
-    turns: all.flatMap(({ turns }) => turns.map((turn) => longer(undefined, turn))),
-  };
+  return { groups, trajectories: groups.flatMap(({ trajectories }) => trajectories.flatMap(({ turns }) => unbrokenRows(turns))) };
 }
 
 /** As few rows as hold all turns: a new one begins where a context is not the row so far continued, as where a template rewrites history. */
@@ -49,21 +42,6 @@ function longer(row: Row | undefined, turn: Turn): Row {
   const known = row?.weights ?? [];
   const observed = Array.from({ length: context.length - known.length }, () => 0);
   return { tokens: [...context, ...action], weights: [...known, ...observed, ...turnWeights(turn)] };
-}
-
-/**
- * The same samples, but for their first two tokens: these become another pair of tokens for every key, so that samples of different keys have
- * no beginning in common (but for single tokens) that an engine could compute once.
- */
-export function apart<Sample extends ActionInContext>(samples: readonly Sample[], keyOf: (sample: Sample) => string): Sample[] {
-  const ids = 1 + samples.reduce((most, { context }) => context.slice().reduce((a, b) => Math.max(a, b), most), 0);
-  const places = new Map<string, number>();
-  return samples.map((sample) => {
-    const key = keyOf(sample);
-    const place = places.get(key) ?? places.size;
-    places.set(key, place);
-    return { ...sample, context: [Math.floor(place / ids), place % ids, ...sample.context.slice(2)] };
-  });
 }
 
 export async function writeBatch(file: string, batch: RolloutBatch): Promise<void> {

@@ -3,10 +3,6 @@
  * size.
  *
  *     npx jiti research/bench/gpu.ts --device cuda --shape smollm2 --precision float32
- *     CUDA_LAUNCH_BLOCKING=1 npx jiti research/bench/gpu.ts --device cuda --what profile
- *
- * A profile says what the kernels of each session take, a run on average, by ONNX operator and by the operator and modules of the engine's graph. On a
- * GPU it has the first two runs of a decoding step, as replays have no kernels of their own; without the variable its times are those of launches.
  *
  * PyTorch's side is peers/gpu.py. Numbers of both are medians of a few rounds of one process each; compare those of one sitting.
  */
@@ -16,8 +12,8 @@ import { createLocalEngine, LocalEngine } from "../../extensions/local/engine.ts
 import { nativeRuntime } from "../../extensions/local/machine/native.ts";
 import type { LocalEngineOptions } from "../../extensions/local/options.ts";
 import type { ActionInContext } from "../../src/core/trajectory.ts";
+import { median } from "./measure.ts";
 import { denseBatch, quickModel, randomTokens } from "./model.ts";
-import { profiled, profileText } from "./profile.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
 
 const { values } = parseArgs({
@@ -74,18 +70,18 @@ async function check(lora?: LocalEngineOptions["lora"]): Promise<void> {
   );
 }
 
-const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[Math.floor((numbers.length - 1) / 2)];
 const model = () => quickModel(shapeOf(values.shape as ShapeName));
 const lora =
   values.rank === undefined ? undefined : { rank: Number(values.rank), alpha: 32, targets: "all-linear" as const, seed: 1 };
 
 /** Forward, backward and AdamW. */
-async function train(rounds = 6): Promise<void> {
+async function train(): Promise<void> {
   const engine = new LocalEngine(model(), { model: "random", ...options, lora });
   const [rows = 16, length = 512] = values.batch.split("x").map(Number);
   const samples = denseBatch(engine.info.vocabularySize, rows, length);
   const weights = samples.map(({ action }) => action.map(() => 1 / (rows * (length - 1))));
   const { crossed } = (await nativeRuntime()).device;
+  const rounds = 6;
   const seconds: number[] = [];
   const loop = monitorEventLoopDelay({ resolution: 1 });
   let report = "";
@@ -137,15 +133,9 @@ async function sample(): Promise<void> {
   await engine.dispose();
 }
 
-async function profile(): Promise<void> {
-  for (const [name, work] of Object.entries({ training: () => train(2), sampling: sample }))
-    for (const session of await profiled(work)) say(`PROFILE of ${name}: ${profileText(session)}`);
-}
-
 if (what.includes("check")) {
   await check();
   await check({ rank: 8, alpha: 16, targets: "all-linear", seed: 1 });
 }
 if (what.includes("train")) await train();
 if (what.includes("sample")) await sample();
-if (what.includes("profile")) await profile();

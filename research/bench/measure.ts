@@ -1,165 +1,120 @@
-import { loadavg } from "node:os";
-import type { Benchmark, Entry } from "./benchmarks.ts";
-import type { RateMeter, Rates } from "./rate.ts";
+import type { Benchmark } from "./benchmarks.ts";
+import type { RateMeter } from "./rate.ts";
 import { isPython, type Quantities, type Side, startSide } from "./side.ts";
-import { median } from "./statistics.ts";
 
-/** One line of the table, of several rounds. `peer`, `peerName` and `ratio` are null where there is no peer, or no Python for it. */
+/** One quantity of one request. */
 export interface Result {
-  readonly name: string;
-  readonly unit: string;
-  readonly ours: number;
-  readonly peer: number | null;
-  readonly peerName: string | null;
-  /** The median of ours / peer over the rounds that both sides have. */
-  readonly ratio: number | null;
-  /** What products and bytes alone would allow at the rates that were measured beside these rounds; null where that is not known. */
-  readonly limit: number | null;
-  /** Rates beside the rounds that count: the median. */
-  readonly gflops: number;
-  readonly gigabytes: number;
-  /** Seconds of processor time for each second of ours and of the peer: medians; null where that is not known. */
-  readonly cores: number | null;
-  readonly peerCores: number | null;
-  /** The machine's load of the last minute when the rounds were done, their own included. */
-  readonly load: number;
-  /** Rounds that count, and rounds that were too slow to count. */
-  readonly rounds: number;
+  readonly benchmark: string;
+  readonly request: string;
+  readonly quantity: string;
+  /** One number for each round that counts. */
+  readonly ours: readonly number[];
+  /** `ratio` is the median of ours / peer over the rounds that both have. */
+  readonly peers: readonly { readonly name: string; readonly values: readonly number[]; readonly ratio: number }[];
+  /** Rounds that were too slow to count. */
   readonly setAside: number;
 }
 
-export interface Measured {
-  readonly entry: Entry;
-  readonly result: Result;
-  /** One number for each round that counts. */
-  readonly ours: readonly number[];
-  readonly peer: readonly number[];
-}
-
-/** A round of all sides that were asked the same. */
+/** A round of all sides, by name. */
 export interface Round {
   readonly request: string;
   readonly sides: ReadonlyMap<string, Quantities>;
-  /** Those of the slowest moment beside it. */
-  readonly rates: Rates;
+  /** Matrix products at the slowest moment beside it. */
+  readonly gflops: number;
 }
 
 /** A round counts if matrix products reach this share of the best rate of the invocation at each of its moments. */
-export const slowShare = 0.5;
+const slowShare = 0.5;
+const own = "ours";
 
 /**
- * Alternates rounds of all sides, so that what else the machine does meets them alike; each idles while another runs. The machine's rates are
- * measured before each side of a round. Slow rounds are repeated, once for each that was asked for.
+ * Alternates rounds of all sides, so that what else the machine does affects them alike; each idles while another runs. Slow rounds are repeated
+ * once.
  * @param python undefined: without the peers that need it
  */
 export async function measure(
-  benchmark: Benchmark,
+  { name: benchmark, ours, peers, requests, rounds: most }: Benchmark,
   runs: number,
   python: string | undefined,
-  meter: RateMeter,
-): Promise<Measured[]> {
-  const { sides, entries } = benchmark;
+  meter: Pick<RateMeter, "measure">,
+): Promise<Result[]> {
   const running = new Map<string, Side>();
-  const requests = [...new Set(entries.map(({ request }) => request))];
-  const asked = (side: string, request: string) =>
-    entries.some(
-      ({ ours, peer, request: own }) => own === request && [ours.side, peer?.side, ...(peer?.or ?? [])].includes(side),
-    );
   const rounds: Round[] = [];
-  const play = async (request: string, round: number) => {
-    const told = new Map<string, Quantities>();
-    const rates: Rates[] = [];
+  /** A peer may lack a package or run out of memory: the others are measured without it. */
+  const without = (name: string) => (error: Error) => {
+    if (name === own) throw error;
+    console.log(`  without ${name}: ${error.message}`);
+    running.delete(name);
+  };
+  const play = async (request: string) => {
+    const sides = new Map<string, Quantities>();
+    let gflops = Number.POSITIVE_INFINITY;
     for (const [name, side] of running) {
-      if (round >= (sides[name].rounds ?? runs) || !asked(name, request)) continue;
-      rates.push(await meter.measure());
-      try {
-        told.set(name, await side.round(request));
-      } catch (error) {
-        // A peer may run out of memory: what the others do is measured none the less.
-        if (!isPython(sides[name]) || !(error instanceof Error)) throw error;
-        console.log(`  without ${name} from round ${round + 1} on: ${error.message}`);
-        running.delete(name);
-      }
+      gflops = Math.min(gflops, await meter.measure());
+      const quantities = await side.round(request).catch(without(name));
+      if (quantities) sides.set(name, quantities);
     }
-    const least = (of: keyof Rates) => Math.min(...rates.map((rate) => rate[of]));
-    rounds.push({ request, sides: told, rates: { gflops: least("gflops"), gigabytes: least("gigabytes") } });
+    rounds.push({ request, sides, gflops });
   };
   try {
-    for (const [name, program] of Object.entries(sides))
-      if (!isPython(program)) running.set(name, await startSide(program, python));
-      else if (python !== undefined) {
-        // A peer may lack a package, or a compiler: the others are measured without it.
-        const side = await startSide(program, python).catch((error: Error) => console.log(`  without ${name}: ${error.message}`));
-        if (side) running.set(name, side);
-      }
-    for (let round = 0; round < runs; round++) for (const request of requests) await play(request, round);
-    for (const { request } of slowOf(rounds)) await play(request, 0);
+    for (const [name, program] of Object.entries({ [own]: ours, ...peers })) {
+      if (isPython(program) && python === undefined) continue;
+      const side = await startSide(program, python).catch(without(name));
+      if (side) running.set(name, side);
+    }
+    for (let round = 0; round < Math.min(runs, most ?? runs); round++) for (const request of requests) await play(request);
+    for (const { request } of slowOf(rounds)) await play(request);
+    const names = new Map([...running].map(([name, side]) => [name, side.name]));
+    return requests.flatMap((request) => resultsOf(benchmark, request, rounds, names));
   } finally {
     await Promise.all([...running.values()].map((side) => side.stop()));
   }
-  const names = new Map([...running].map(([name, side]) => [name, side.name]));
-  return entries.flatMap((entry) => measuredOf(entry, rounds, names) ?? []);
 }
 
 /** The rounds beside which the machine was slow. */
 export function slowOf(rounds: readonly Round[]): Round[] {
-  const best = Math.max(...rounds.map(({ rates }) => rates.gflops));
-  return rounds.filter(({ rates }) => rates.gflops < slowShare * best);
+  const best = Math.max(...rounds.map(({ gflops }) => gflops));
+  return rounds.filter(({ gflops }) => gflops < slowShare * best);
 }
 
-/** The line of an entry. Undefined if no round of it counts. @param names of the sides */
-export function measuredOf(entry: Entry, rounds: readonly Round[], names: ReadonlyMap<string, string>): Measured | undefined {
+/** The results of a request: none if no round of it counts. @param names of the sides, with versions */
+export function resultsOf(
+  benchmark: string,
+  request: string,
+  rounds: readonly Round[],
+  names: ReadonlyMap<string, string>,
+): Result[] {
   const slow = new Set(slowOf(rounds));
-  const own = rounds.filter(({ request }) => request === entry.request);
-  const kept = own.filter((round) => !slow.has(round));
-  const of = (side: string, quantity: string) => kept.flatMap(({ sides }) => sides.get(side)?.[quantity] ?? []);
-  const ours = of(entry.ours.side, entry.ours.of);
-  if (ours.length === 0) {
-    console.log(`  ${entry.name}: no round counts, the machine was slow in all ${own.length}`);
-    return undefined;
-  }
-  const { peer } = entry;
-  const chosen = peer && bestOf(peer, entry.unit, of);
-  const values = peer === undefined || chosen === undefined ? [] : of(chosen, peer.of);
-  const pairs = kept.flatMap(({ sides }) => {
-    const [a, b] = [sides.get(entry.ours.side)?.[entry.ours.of], sides.get(chosen ?? "")?.[peer?.of ?? ""]];
-    return a === undefined || b === undefined ? [] : [a / b];
+  const all = rounds.filter((round) => round.request === request);
+  const kept = all.filter((round) => !slow.has(round));
+  const quantities = Object.keys(kept[0]?.sides.get(own) ?? {});
+  return quantities.map((quantity) => {
+    const of = (side: string) => kept.flatMap(({ sides }) => sides.get(side)?.[quantity] ?? []);
+    const peers = [...names].flatMap(([side, name]) => {
+      const ratios = kept.flatMap(({ sides }) => {
+        const [a, b] = [sides.get(own)?.[quantity], sides.get(side)?.[quantity]];
+        return a === undefined || b === undefined ? [] : [a / b];
+      });
+      return side === own || ratios.length === 0 ? [] : [{ name, values: of(side), ratio: median(ratios) }];
+    });
+    return { benchmark, request, quantity, ours: of(own), peers, setAside: all.length - kept.length };
   });
-  const rate = (name: keyof Rates) => median(kept.map(({ rates }) => rates[name]));
-  const rates = { gflops: rate("gflops"), gigabytes: rate("gigabytes") };
-  const coresOf = (side: string) => {
-    const known = of(side, "cores");
-    return known.length === 0 ? null : median(known);
-  };
-  const result = {
-    ...{ name: entry.name, unit: entry.unit, ours: median(ours) },
-    peer: values.length === 0 ? null : median(values),
-    peerName: values.length === 0 ? null : (peer?.name ?? names.get(chosen ?? "") ?? null),
-    ratio: pairs.length === 0 ? null : median(pairs),
-    limit: entry.limit?.(rates) ?? null,
-    ...{
-      ...rates,
-      cores: coresOf(entry.ours.side),
-      peerCores: chosen === undefined ? null : coresOf(chosen),
-      load: loadavg()[0],
-    },
-    ...{ rounds: kept.length, setAside: own.length - kept.length },
-  };
-  return { entry, ours, peer: values, result };
 }
 
-/** The side of a peer with the best median: the highest of what is so much a second, else the lowest. */
-function bestOf(
-  { side, or = [], of: quantity }: NonNullable<Entry["peer"]>,
-  unit: string,
-  of: (side: string, quantity: string) => readonly number[],
-): string | undefined {
-  const sign = unit.endsWith("/s") ? 1 : -1;
-  return [side, ...or]
-    .flatMap((name) => {
-      const values = of(name, quantity);
-      return values.length === 0 ? [] : [{ name, value: sign * median(values) }];
-    })
-    .sort((a, b) => b.value - a.value)
-    .at(0)?.name;
+export function resultText({ benchmark, request, quantity, ours, peers, setAside }: Result): string {
+  const beside = peers.map(({ name, values, ratio }) => `\n    ${ratio.toFixed(2)} × ${spread(values)} of ${name}`);
+  const slow = setAside > 0 ? ` (${setAside} rounds set aside)` : "";
+  return `${[benchmark, request, quantity].filter(Boolean).join(" ")}: ${spread(ours)}${slow}${beside.join("")}`;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+}
+
+/** The median, and the lowest and highest where there are several: "4,210 (4,160–4,360)". */
+function spread(values: readonly number[]): string {
+  const figure = (value: number) => value.toLocaleString("en", { maximumSignificantDigits: value >= 1000 ? 4 : 3 });
+  const range = `${figure(Math.min(...values))}–${figure(Math.max(...values))}`;
+  return values.length === 1 ? figure(values[0]) : `${figure(median(values))} (${range})`;
 }

@@ -1,8 +1,7 @@
 /** Forward, backward, clipping and AdamW over a recorded batch of rollouts, all turns: rollouts.ts MODEL THREADS FILE */
 import { createLocalEngine } from "../../../extensions/local/engine.ts";
 import { readBatch, turnWeights } from "../batch.ts";
-import { adamw } from "./adamw.ts";
-import { answerRounds, peakMegabytes, secondsPerCall } from "./rounds.ts";
+import { adamw, answerRounds, peakMegabytes, secondsPerCall } from "./rounds.ts";
 
 const [model, threads, file] = process.argv.slice(2);
 const engine = await createLocalEngine({ model, threads: Number(threads) });

@@ -1,24 +1,21 @@
-/** Whole training steps by GRPO, so many tasks × 8 rollouts: step.ts MODEL THREADS TASKS words|office */
+/** Whole training steps by GRPO, so many tasks × 8 rollouts: step.ts MODEL THREADS TASKS */
 import "../../install.ts";
 import { openModel } from "../../../src/sdk/model.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
 import { rolloutSource } from "../../../src/training/sampling/rollout-source.ts";
 import type { StepArguments } from "../../../src/training/sampling/step-arguments.ts";
 import { trainingStep } from "../../../src/training/update/step.ts";
-import { chosenDevice } from "../device.ts";
-import { oneRequestOffice } from "../office.ts";
 import { wordsEnvironment } from "../words.ts";
 import { answerRounds, peakMegabytes, secondsPerCall } from "./rounds.ts";
 
-const [model, threads, count, task] = process.argv.slice(2);
+const [model, threads, count] = process.argv.slice(2);
 const tasksPerStep = Number(count);
-const { engine, chat } = await openModel(model, { kind: "local", device: chosenDevice(), threads: Number(threads) });
-const environment = task === "words" ? wordsEnvironment : oneRequestOffice();
-const limits = task === "words" ? { maxTurns: 1, maxTokens: 128 } : { maxTurns: 10, maxTokens: 96 };
+const { engine, chat } = await openModel(model, { kind: "local", device: "cpu", threads: Number(threads) });
+const environment = wordsEnvironment;
 const config = resolveConfig({
   environment,
   algorithm: "grpo",
-  rollout: { tasksPerStep, groupSize: 8, ...limits },
+  rollout: { tasksPerStep, groupSize: 8, maxTurns: 1, maxTokens: 128 },
   optimizer: { learningRate: 1e-5, schedule: "constant" },
   steps: 1000,
 });

@@ -1,9 +1,11 @@
-/** Writes a random model whose tokens are words, for a task of words alone: words-model.ts FOLDER NAME, with as many words as the model has tokens */
-import { benchmarkModels, writeBenchmarkModel } from "../model.ts";
+/** Writes a random model whose tokens are words, for a task of words alone: words-model.ts FOLDER, of SmolLM2-135M's shape, with as many words as it has tokens */
+import { saveModel } from "../../../extensions/local/model/model-folder.ts";
+import { quickModel } from "../model.ts";
+import { shapeOf } from "../shapes.ts";
 import { words } from "../words.ts";
 
-const [folder, name] = process.argv.slice(2);
-const config = benchmarkModels[name];
+const [folder] = process.argv.slice(2);
+const config = shapeOf("smollm2");
 const specials = ["<eos>", "<pad>"];
 const further = Array.from({ length: config.vocabSize - words.length - specials.length }, (_, i) => `w${words.length + i}`);
 const vocabulary = [...words, ...specials, ...further];
@@ -37,4 +39,4 @@ const tokenizerConfig = {
 const files = { "tokenizer.json": tokenizer, "tokenizer_config.json": tokenizerConfig };
 const companions = new Map(Object.entries(files).map(([name, content]) => [name, Buffer.from(JSON.stringify(content))]));
 const eosTokenIds = [vocabulary.indexOf("<eos>")];
-await writeBenchmarkModel(folder, { ...config, eosTokenIds }, companions);
+await saveModel(folder, { ...quickModel({ ...config, eosTokenIds }), companions }, { dtype: "float32" });

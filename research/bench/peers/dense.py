@@ -1,17 +1,15 @@
-"""Forward, backward, gradient clipping and AdamW over a dense batch: python dense.py MODEL THREADS ROWS LENGTH eager|compile|bfloat16 [adapter]"""
+"""Forward, backward, gradient clipping and AdamW over a dense batch: python dense.py MODEL THREADS ROWS LENGTH float32|bfloat16 [adapter]"""
 
 import sys
 
 import torch
-from device import device, finished
-from rounds import answer, peak_megabytes, requests, seconds_per_call
-from torch_name import torch_name
+from rounds import answer, peak_megabytes, requests, seconds_per_call, torch_name
 from transformers import AutoModelForCausalLM
 
 folder, threads, rows, length, mode = sys.argv[1], *map(int, sys.argv[2:5]), sys.argv[5]
 torch.set_num_threads(threads)
 torch.manual_seed(0)
-model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).to(device)
+model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
 if "adapter" in sys.argv:
     from peft import LoraConfig, get_peft_model
 
@@ -22,19 +20,15 @@ optimizer = torch.optim.AdamW(trained, lr=1e-5, fused=True)
 
 
 def batch(rows, length):
-    return torch.randint(0, model.config.vocab_size, (rows, length), device=device), torch.randn(rows, length - 1, device=device)
+    return torch.randint(0, model.config.vocab_size, (rows, length)), torch.randn(rows, length - 1)
 
 
 def objective(tokens, weights):
     # Mixed precision as trainers use it: parameters and optimiser in float32, products in bfloat16.
-    with torch.autocast(device.type, dtype=torch.bfloat16, enabled=mode == "bfloat16"):
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mode == "bfloat16"):
         logits = model(tokens, use_cache=False).logits[:, :-1]
     logprobs = torch.log_softmax(logits.float(), -1)
     return (weights * logprobs.gather(-1, tokens[:, 1:, None]).squeeze(-1)).sum()
-
-
-if mode == "compile":
-    objective = torch.compile(objective)
 
 
 def step(tokens, weights):
@@ -46,8 +40,6 @@ def step(tokens, weights):
 
 work = batch(rows, length)
 step(*(work if rows > 1 else batch(1, 64)))  # a single row is a long one
-if mode == "compile":
-    step(*work)  # the first call has compiled
-answer({"name": torch_name("eager, autocast to bfloat16" if mode == "bfloat16" else mode)})
+answer({"name": torch_name(mode)})
 for _ in requests():
-    answer({"tokensPerSecond": rows * length / seconds_per_call(lambda: finished(lambda: step(*work))), "peakMegabytes": peak_megabytes()})
+    answer({"tokensPerSecond": rows * length / seconds_per_call(lambda: step(*work)), "peakMegabytes": peak_megabytes()})

@@ -29,3 +29,12 @@ def seconds_per_call(work):
 def peak_megabytes():
     """The most memory that this process has held so far: what the operating system counts as resident."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def torch_name(mode):
+    import torch
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    return f"transformers {transformers.__version__}, PyTorch {torch.__version__}, {mode}"
