@@ -3,8 +3,6 @@ import "../extensions/engines.ts";
 /** `retrograde-rl/evals`: evaluations of other packages as tasks, agents and rewards. */
 export type { Evals } from "../extensions/evals/evals.ts";
 export { fromPromptfoo, type PromptfooTask } from "../extensions/evals/promptfoo.ts";
-export type { GraderSettings } from "../extensions/evals/rft/graders.ts";
-export { openAiRft, type RftTask } from "../extensions/evals/rft/job.ts";
 export {
   type EvaliteOptions,
   type EvaliteScorer,

@@ -17,9 +17,7 @@ export type { EnvironmentReport } from "../extensions/check/report.ts";
 export { type Rescored, type RescoredEpisode, type RescoreOptions, rescore } from "../extensions/inspect/another-reward.ts";
 export { type LoadedRun, loadRun } from "../extensions/inspect/load-run.ts";
 export { officeEnvironment } from "../extensions/office/office.ts";
-export { orsGroupScores } from "../extensions/remote/ors/ors.ts";
 export {
-  type EnvironmentWire,
   type ServeEnvironmentOptions,
   serveEnvironment,
 } from "../extensions/remote/server/serve-environment.ts";

@@ -7,7 +7,6 @@ import { checkCommands, doctorCommands } from "./check/cli/commands.ts";
 import { completionCommands } from "./completion/completion.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
-import { evalsCommands } from "./evals/cli/commands.ts";
 import { formatCommands } from "./formats/cli/commands.ts";
 import { chatCommands, inspectCommands } from "./inspect/cli/commands.ts";
 import { judgeOptions } from "./judge/flags.ts";
@@ -31,7 +30,6 @@ export const commands: readonly AddCommands[] = [
   checkCommands,
   demoCommands,
   serveCommands,
-  evalsCommands,
   completionCommands,
 ];
 

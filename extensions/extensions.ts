@@ -1,10 +1,8 @@
 import type { Extension } from "../src/extension.ts";
 import { defaults } from "./defaults.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
-import { shopEnvironment } from "./demo/shop/shop.ts";
 import { engines } from "./engines.ts";
 import { conversationFormats } from "./formats/conversations/formats.ts";
-import { harborEnvironment, harborSettingsSchema } from "./harbor/harbor.ts";
 import { judgeEvaluation } from "./judge/judging.ts";
 import { judgeReward } from "./judge/rewards.ts";
 import { miniwobEnvironment, miniwobSettingsSchema } from "./miniwob/miniwob.ts";
@@ -18,8 +16,7 @@ const miniwobAct = { kind: "runs", what: "the JavaScript of pages in this proces
 /** The extensions of this package: what each brings to a configuration. */
 export const extensions: readonly Extension[] = [
   { environments: { office: { create: officeEnvironment, settings: officeSettingsSchema } }, defaults },
-  { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment, shop: shopEnvironment } },
-  { environments: { harbor: { create: harborEnvironment, settings: harborSettingsSchema } } },
+  { environments: { calculation: calculationEnvironment, calculator: calculatorEnvironment } },
   {
     environments: {
       miniwob: { create: (settings) => miniwobEnvironment(settings), settings: miniwobSettingsSchema, acts: [miniwobAct] },

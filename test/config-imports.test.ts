@@ -18,14 +18,14 @@ test("a file's imports are the package itself, also those of a file that it impo
   writeFileSync(
     file,
     `import { connectMcp } from "retrograde-rl";
-import { openAiRft } from "retrograde-rl/evals";
+import { fromEvalite } from "retrograde-rl/evals";
 import { ConfigError, defineTool } from "./beside.ts";
 const late = () => import("retrograde-rl");
-export default { connectMcp, openAiRft, ConfigError, defineTool, late };
+export default { connectMcp, fromEvalite, ConfigError, defineTool, late };
 `,
   );
   const { late, ...loaded } = (await loadModule(file)) as { readonly late: () => Promise<typeof entry> };
   const { connectMcp, ConfigError, defineTool } = entry;
-  expect(loaded).toEqual({ connectMcp, ConfigError, defineTool, openAiRft: evals.openAiRft });
+  expect(loaded).toEqual({ connectMcp, ConfigError, defineTool, fromEvalite: evals.fromEvalite });
   expect((await late()).connectMcp).toBe(connectMcp);
 });

@@ -208,23 +208,13 @@ export const parts: readonly Part[] = [
     ],
   },
   {
-    path: "extensions/harbor",
-    holds: "Harbor's task folders in a simulated shell ([environments/remote.md](environments/remote.md#harbor))",
-    knows: ["src/core", "src/tools", "src/environments"],
-  },
-  {
     path: "extensions/remote/shared",
     holds: "what clients of environments on other servers share",
-    knows: ["src/core", "src/files", "src/tools"],
+    knows: ["src/core", "src/files", "src/http", "src/tools"],
   },
   {
     path: "extensions/remote/openenv",
     holds: "a client of OpenEnv ([environments/remote.md](environments/remote.md))",
-    knows: ["src/core", "src/tools", "src/environments", "extensions/remote/shared"],
-  },
-  {
-    path: "extensions/remote/ors",
-    holds: "a client of ORS",
     knows: ["src/core", "src/tools", "src/environments", "extensions/remote/shared"],
   },
   {
@@ -234,17 +224,8 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/remote/server",
-    holds: "an environment served to clients of OpenEnv and ORS",
-    knows: [
-      "src/core",
-      "src/actions",
-      "src/tools",
-      "src/environments",
-      "src/rollouts",
-      "src/training",
-      "extensions/http",
-      "extensions/remote/ors",
-    ],
+    holds: "an environment served to clients of OpenEnv",
+    knows: ["src/core", "src/actions", "src/tools", "src/environments", "src/rollouts", "src/training", "extensions/http"],
   },
   {
     path: "extensions/tinker/client",
@@ -285,8 +266,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/demo",
-    holds:
-      "word problems, a shop over an SQLite file, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
+    holds: "word problems, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
     knows: ["src/core", "src/tools", "src/environments", "src/runs", "src/training", "src/terminal", "src/cli"],
   },
   {
@@ -383,21 +363,9 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/files", "src/http", "src/tools", "src/environments", "extensions/processes"],
   },
   {
-    path: "extensions/remote/nemo-gym",
-    holds: "a client of NeMo Gym",
-    knows: ["src/core", "src/tools", "src/environments", "extensions/remote/shared", "extensions/tools"],
-  },
-  {
     path: "extensions/remote/remote.ts",
     holds: "those environments by their wire",
-    knows: [
-      "src/environments",
-      "extensions/remote/shared",
-      "extensions/remote/openenv",
-      "extensions/remote/ors",
-      "extensions/remote/verifiers",
-      "extensions/remote/nemo-gym",
-    ],
+    knows: ["src/environments", "extensions/remote/shared", "extensions/remote/openenv", "extensions/remote/verifiers"],
   },
   {
     path: "extensions/evals",

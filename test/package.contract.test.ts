@@ -77,7 +77,7 @@ test.each([
   ["retrograde-rl/lab", ["runGrid", "judge", "cellOf", "labSettingsSchema"]],
   ["retrograde-rl/tinker", ["TinkerClient"]],
   ["retrograde-rl/agents", ["evaluateAgent", "compareAgents", "recordAgent"]],
-  ["retrograde-rl/evals", ["openAiRft", "fromPromptfoo", "fromEvalite", "fromMastra"]],
+  ["retrograde-rl/evals", ["fromPromptfoo", "fromEvalite", "fromMastra"]],
   ["retrograde-rl/vitest", ["agentMatchers"]],
 ])("%s can be imported as users do, with its types beside it", (path, names) => {
   const program = `import * as all from ${JSON.stringify(path)}; console.log(JSON.stringify(Object.keys(all)))`;
@@ -125,11 +125,9 @@ test("the packed package trains without the packages that only some features nee
     await new Promise((listens) => page.on("listening", listens));
     const python = createPython({ interpreters: 1, allowUnwalled: true });
     const verifiers = createEnvironment("verifiers:tcp://127.0.0.1:1", { tasks: { train: "tasks.jsonl" }, tokenizer: "tokenizer" });
-    const shop = createEnvironment("shop");
     const said = [
-      await attempt((async () => shop.start(await shop.task("train", 0), 0))()),
       await attempt(connectMcp({ command: "none" })),
-      await attempt(serveEnvironment({ environment: officeEnvironment(), as: "openenv", port: 0 })),
+      await attempt(serveEnvironment({ environment: officeEnvironment(), port: 0 })),
       await attempt(python.run("1")),
       await attempt(createPageReader({ allowLoopback: true })("http://127.0.0.1:" + page.address().port)),
       await attempt((async () => verifiers.open())()),

@@ -1,6 +1,6 @@
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 
-export const demoTasks = ["calculation", "calculator", "shop"] as const;
+export const demoTasks = ["calculation", "calculator"] as const;
 export type DemoTask = (typeof demoTasks)[number];
 
 /** The two runs of a demonstration. The second one begins with the model of the first. */
@@ -13,7 +13,7 @@ export interface DemoRecipe {
 
 const lora = { rank: 16, alpha: 32, targets: "all-linear" } as const;
 
-/** The settings of each task. Memory is in GiB; a prompt has about 60 tokens, and 140 and 330 with tools. */
+/** The settings of each task. Memory is in GiB; a prompt has about 60 tokens, and 140 with the calculator. */
 export const recipes: Readonly<Record<DemoTask, DemoRecipe>> = {
   calculation: recipe("calculation", {
     form: { tokensPerStep: 600, steps: 10 },
@@ -25,42 +25,24 @@ export const recipes: Readonly<Record<DemoTask, DemoRecipe>> = {
     rollout: { tasksPerStep: 16, groupSize: 8, maxTokens: 40, maxTurns: 2, concurrency: 48 },
     room: { memory: 1.85, maxLength: 256, sampling: { cacheGib: 0.1 } },
   }),
-  shop: recipe("shop", {
-    // With 20 steps it still misspells the customers, and a third of its episodes ends by a limit.
-    form: { tokensPerStep: 3200, steps: 45, learningRate: 7e-4 },
-    reinforcement: { steps: 20, learningRate: 3e-4, warmupSteps: 2 },
-    rollout: { tasksPerStep: 16, groupSize: 8, maxTokens: 52, maxTurns: 4, concurrency: 48 },
-    room: { memory: 2.4, maxLength: 512, sampling: { cacheGib: 0.2 } },
-  }),
 };
 
-interface StageSettings {
-  readonly steps: number;
-  readonly learningRate?: number;
-  readonly warmupSteps?: number;
-}
-
 interface RecipeSettings {
-  readonly form: StageSettings & { readonly tokensPerStep: number };
-  readonly reinforcement?: StageSettings;
+  readonly form: { readonly steps: number; readonly tokensPerStep: number };
   readonly rollout: NonNullable<UserConfig["rollout"]>;
   readonly room: { readonly memory: number; readonly maxLength: number; readonly sampling: { readonly cacheGib: number } };
 }
 
-function recipe(
-  environment: DemoTask,
-  { form: { tokensPerStep, ...form }, reinforcement = { steps: 24 }, rollout, room }: RecipeSettings,
-): DemoRecipe {
-  const shared = { environment, engine: { kind: "local", lora, ...room }, rollout } as const;
-  const paced = ({ steps, learningRate = 5e-4, warmupSteps }: StageSettings) => ({
-    ...shared,
-    optimizer: { learningRate, warmupSteps },
-    steps,
-  });
+function recipe(environment: DemoTask, { form: { tokensPerStep, steps }, rollout, room }: RecipeSettings): DemoRecipe {
+  const shared = {
+    ...{ environment, engine: { kind: "local", lora, ...room }, rollout },
+    optimizer: { learningRate: 5e-4 },
+  } as const;
   return {
-    form: { ...paced(form), algorithm: { kind: "sft", tokensPerStep }, evaluation: { tasks: 0 } },
+    form: { ...shared, steps, algorithm: { kind: "sft", tokensPerStep }, evaluation: { tasks: 0 } },
     reinforcement: {
-      ...paced(reinforcement),
+      ...shared,
+      steps: 24,
       algorithm: { kind: "grpo" },
       evaluation: { tasks: 160, temperature: 0, challenge: true },
     },

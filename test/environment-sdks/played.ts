@@ -17,15 +17,11 @@ export interface Played {
   readonly refused: keyof typeof refusals | `needs ${string}`;
 }
 
-/** What each side of ours refuses by name: the tests in `extensions/remote` and `extensions/harbor`, and faults.contract.test.ts here, show it. */
+/** What each side of ours refuses by name: the tests in `extensions/remote`, and faults.contract.test.ts here, show it. */
 const refusals = {
-  orsClient: "versions but 0.1, unknown fields and blocks, another world's tasks, a terminal tool without `arg`",
-  orsServer: "toolsets and `score_group`",
   openenvServer: "unknown messages, unknown kinds of actions, tasks outside of a split",
-  nemoGymClient: "rewards that are not numbers, unknown fields of steps, statuses from 500 on",
   verifiersClient:
     "traces of another version, rewards that were not computed, several agents, sampling settings that are not the run's",
-  harborTasks: "tasks with an image, `apt-get`, a verifier in another environment, or a newer format",
   nothing: "nothing",
 } as const;
 const refusedBy = (refused: Played["refused"]) => (refused in refusals ? refusals[refused as keyof typeof refusals] : refused);
@@ -54,21 +50,10 @@ export function played({ wire, package: version, what, episodes, result, refused
   expect(recorded?.episodes).toBeGreaterThanOrEqual(row.episodes);
 }
 
-/** Servers of a package whose rollouts came out alike. */
-const published = /^(`\w+`), its published rollouts$/;
-
-/** The records as the rows of a table. Servers whose published rollouts came out alike share a row. */
+/** The records as the rows of a table. */
 export function table(): (string | number)[][] {
-  const groups = new Map<string, Played[]>();
-  for (const row of rows()) {
-    const alike = published.test(row.what) ? `${row.wire} ${row.package} ${row.result} ${row.refused}` : key(row);
-    groups.set(alike, [...(groups.get(alike) ?? []), row]);
-  }
-  const lines = [...groups.values()].map((alike) => {
-    const servers = alike.flatMap(({ what }) => published.exec(what)?.[1] ?? []);
-    const what = servers.length === 0 ? alike[0].what : `published rollouts of ${servers.length}: ${servers.join(", ")}`;
-    const [{ wire, package: version, result, refused }] = alike;
-    return [wire, version, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), result, refusedBy(refused)];
-  });
+  const lines = rows().map(({ wire, package: version, what, episodes, result, refused }) => [
+    ...[wire, version, what, episodes, result, refusedBy(refused)],
+  ]);
   return [["wire", "package", "what was played", "episodes", "result", "refused"], ...lines];
 }

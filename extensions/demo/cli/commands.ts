@@ -9,13 +9,13 @@ export const demoCommands: AddCommands = (program, { screen, exit, examples }) =
         "tasks and wordings. Called again, it continues.",
     )
     .argument("<model>", "smollm2")
-    .option("--task <name>", "calculation, calculator, which is called, or shop, over an SQLite file", "calculation")
+    .option("--task <name>", "calculation, or calculator, which is called", "calculation")
     .option("--model <name>", "another model, as in `train`")
     .option("--seed <n>", "decides all that is random", "1")
     .option("--threads <n>", "CPU threads")
     .option("--out <folder>", "folder of both runs; if left out, one of the task and the seed under runs/")
     .option("--no-dashboard", "do not start the dashboard beside it")
-    .addHelpText("after", examples("demo smollm2", "demo smollm2 --task calculator", "demo smollm2 --task shop"))
+    .addHelpText("after", examples("demo smollm2", "demo smollm2 --task calculator"))
     .action(async (model, flags) => {
       const { demoCommand } = await import("./demo.ts");
       exit(await demoCommand(model, flags, screen));

@@ -99,28 +99,15 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       await checkpointModelCommand(folder, flags, screen);
     });
 
-  const exported = debuggable(runs.command("export"));
-  withModes(exported, { with: ["mlflow"], ignores: ["format", "out"] }, { with: [], ignores: ["experiment"] })
+  debuggable(runs.command("export"))
     .summary("write a run in another format")
-    .description("Writes a run's steps and trajectories as CSV, JSON lines or Parquet, or its metrics for TensorBoard or MLflow.")
+    .description("Writes a run's steps and trajectories as CSV, JSON lines or Parquet, or its metrics for TensorBoard.")
     .argument("<folder>", "the run's folder")
-    .option(
-      "--format <name>",
-      "csv, jsonl, parquet, tensorboard, atif, training-trace, or html: one page to send to somebody",
-      "csv",
-    )
+    .option("--format <name>", "csv, jsonl, parquet, tensorboard, or html: one page to send to somebody", "csv")
     .option("--out <folder>", "where to write (default: the run's folder)")
-    .option("--mlflow <url>", "send it to this MLflow server instead")
-    .option("--experiment <name>", "the experiment's name there", "retrograde")
-    .addHelpText(
-      "after",
-      examples(
-        "runs export runs/office-seeupo-1 --format tensorboard --out logs/office",
-        "runs export runs/office-seeupo-1 --mlflow http://localhost:5000",
-      ),
-    )
+    .addHelpText("after", examples("runs export runs/office-seeupo-1 --format tensorboard --out logs/office"))
     .action(async (folder, flags) => {
       const { exportCommand } = await import("./run-tools.ts");
-      await exportCommand(folder, flags, screen);
+      exportCommand(folder, flags, screen);
     });
 };

@@ -1,11 +1,10 @@
-import { basename, resolve } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { readMetrics, readRun } from "../../../src/runs/read.ts";
 import { bar, percent, plural, points, pText, sparkline, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { writeCheckpointModel } from "../checkpoint-model.ts";
 import { compareRuns } from "../compare.ts";
-import { type ExportFormat, exportFormats, exportRun, exportToMlflow } from "../export/export.ts";
+import { type ExportFormat, exportFormats, exportRun } from "../export/export.ts";
 import { readIndex } from "../read-index.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
@@ -51,21 +50,11 @@ export async function checkpointModelCommand(folder: string, { out, step }: Mode
 interface ExportFlags {
   readonly format: string;
   readonly out?: string;
-  readonly mlflow?: string;
-  readonly experiment: string;
 }
 
-/** Writes a run in another format, or sends it to an MLflow server. */
-export async function exportCommand(
-  folder: string,
-  { format, out, mlflow, experiment }: ExportFlags,
-  screen: Screen,
-): Promise<void> {
+/** Writes a run in another format. */
+export function exportCommand(folder: string, { format, out }: ExportFlags, screen: Screen): void {
   readRun(folder);
-  if (mlflow !== undefined) {
-    screen.line(`MLflow run ${await exportToMlflow(folder, mlflow, experiment, basename(resolve(folder)))} on ${mlflow}`);
-    return;
-  }
   if (!isFormat(format)) throw new ConfigError("--format", format, { expected: exportFormats });
   for (const path of exportRun(folder, format, out ?? folder)) screen.line(path);
 }

@@ -1,16 +1,13 @@
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
-import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
-import { atifOf } from "./atif.ts";
 import { exampleRun } from "./export.fixture.ts";
 import { exportRun } from "./export.ts";
 import { asCsv } from "./tables.ts";
 import { crc32c, encodeEvents } from "./tensorboard.ts";
-import { trainingTraceOf } from "./training-trace.ts";
 
 const into = () => mkdtempSync(join(tmpdir(), "retrograde-export-"));
 
@@ -99,68 +96,4 @@ test("CRC-32C has the value of RFC 3720, and an event file is what TensorFlow's 
   // wall_time 2, step 300, summary { value { tag "loss", simple_value 0.5 } }
   const event = "090000000000000040" + "10ac02" + "2a0d" + "0a0b" + "0a046c6f7373" + "150000003f";
   expect(Buffer.from(bytes).toString("hex")).toContain(event);
-});
-
-test("an episode in Harbor's format has its actions with ids and log-probs, and their results beneath them", () => {
-  const trajectory = trajectoryOf("step-1/0/0");
-  const calls = [{ name: "add", arguments: { by: 2 } }];
-  const messages: Trajectory["messages"] = [
-    { role: "user", content: "Count." },
-    { role: "assistant", content: "", reasoning: "So.", toolCalls: calls },
-    { role: "tool", name: "add", content: "2" },
-  ];
-  const [turn] = trajectory.turns;
-  expect(atifOf({ ...trajectory, messages, turns: [turn] }, "small")).toMatchObject({
-    ...{ schema_version: "ATIF-v1.8", trajectory_id: "step-1/0/0", agent: { name: "retrograde", model_name: "small" } },
-    steps: [
-      { step_id: 1, source: "user", message: "Count." },
-      {
-        ...{ step_id: 2, source: "agent", message: "", reasoning_content: "So." },
-        tool_calls: [{ tool_call_id: "step-1/0/0/1/0", function_name: "add", arguments: { by: 2 } }],
-        observation: { results: [{ source_call_id: "step-1/0/0/1/0", content: "2" }] },
-        metrics: { completion_token_ids: turn.action, logprobs: turn.samplerLogprobs, prompt_token_ids: turn.context.slice() },
-      },
-    ],
-    extra: { reward: trajectory.reward },
-  });
-  const folder = exampleRun();
-  // It failed before its first message: Harbor has no form for it.
-  addStep(folder, 3, [trajectoryOf("step-3/0/0", { messages: [], turns: [], stopReason: "actor-error" })]);
-  expect(exportRun(folder, "atif", into()).map((path) => basename(path))).toEqual(["step-1-0-0.json", "step-2-0-0.json"]);
-});
-
-test("an agent's results have the ids of their calls in any order, and arguments the digits that the model wrote", () => {
-  const messages: Trajectory["messages"] = [
-    { role: "user", content: "Two." },
-    {
-      ...{ role: "assistant", content: "" },
-      toolCalls: [
-        { id: "a", name: "add", arguments: { id: 2 ** 53 }, argumentsText: '{"id":9007199254740993}' },
-        { id: "b", name: "now", arguments: {} },
-      ],
-    },
-    { role: "tool", name: "now", callId: "b", content: "noon" },
-    { role: "tool", name: "add", callId: "a", content: "3" },
-  ];
-  const [turn] = trajectoryOf("step-1/0/0").turns;
-  const ofEndpoint = { ...turn, context: [], action: [], samplerLogprobs: [], entropies: [] };
-  const episode = trajectoryOf("step-1/0/0", { messages, turns: [ofEndpoint] });
-  const { steps } = atifOf(episode, "small") as { steps: Record<string, unknown>[] };
-  expect(steps[1]).toEqual({
-    ...{ step_id: 2, source: "agent", message: "", llm_call_count: 1 },
-    tool_calls: [
-      {
-        ...{ tool_call_id: "a", function_name: "add", arguments: { id: 2 ** 53 } },
-        extra: { arguments_text: '{"id":9007199254740993}' },
-      },
-      { tool_call_id: "b", function_name: "now", arguments: {} },
-    ],
-    observation: {
-      results: [
-        { source_call_id: "b", content: "noon" },
-        { source_call_id: "a", content: "3" },
-      ],
-    },
-  });
-  expect(trainingTraceOf(episode)).toMatchObject({ turns: [] });
 });

@@ -63,19 +63,18 @@ export async function untilInterrupted(server: { close(): Promise<void> }): Prom
 export interface ServeFlags {
   readonly inference?: boolean;
   readonly env?: string;
-  readonly as?: string;
 }
 
 function start(flags: ServeFlags, screen: Screen): Promise<{ close(): Promise<void> }> {
-  const { inference, env, as } = flags;
-  const isEnvironment = env !== undefined || as !== undefined;
+  const { inference, env } = flags;
+  const isEnvironment = env !== undefined;
   if (inference && isEnvironment)
-    throw new ConfigError("serve", "several interfaces", { expected: "one: --inference, or --env NAME --as openenv" });
+    throw new ConfigError("serve", "several interfaces", { expected: "one: --inference, or --env NAME" });
   if (inference) return startInference(flags, screen);
   if (isEnvironment) return startEnvironmentServer(flags, ownKeys(), screen);
   throw new ConfigError("serve", "nothing", {
     expected: ["--inference", "--env"],
-    hint: "Say what is served: serve --inference, or serve --env office --as openenv.",
+    hint: "Say what is served: serve --inference, or serve --env office.",
   });
 }
 

@@ -74,9 +74,7 @@ function readList(text: string, path: string): Conversation[] {
 }
 
 function readLines(text: string, path: string): Conversation[] {
-  // Harbor writes a trajectory in many lines.
-  const lines = /^\s*\{\s*\n/.test(text) ? [text] : text.split("\n");
-  return lines.flatMap((line, i) => {
+  return text.split("\n").flatMap((line, i) => {
     const where = `${path}, line ${i + 1}`;
     return line.trim() === "" ? [] : readRow(parsed(line, where, z.unknown()), where);
   });
