@@ -258,7 +258,7 @@ export class LocalEngine implements Engine {
     const back: (() => Promise<void>)[] = [];
     if (overSteps)
       await this.#order.run(async () => {
-        for (const learner of learners) back.push(await learner.remember());
+        for (const learner of learners) back.push(await learner.optimiser.remember());
       });
     const restore = async () => {
       await this.#order.breakOff();

@@ -8,8 +8,8 @@ import { adapterFolder, readAdapter, writeAdapter } from "./model/adapter-folder
 import { type Arrays, dataOf } from "./model/arrays.ts";
 import { loadModel, saveCompanions, saveModel } from "./model/model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./model/safetensors.ts";
+import type { AdamW } from "./training/adamw.ts";
 import { LocalCritic } from "./training/critic.ts";
-import type { Optimiser } from "./training/device-adamw.ts";
 import type { LearnerOptions } from "./training/learner.ts";
 import { ParameterStore } from "./training/parameter-store.ts";
 
@@ -36,7 +36,7 @@ export async function writeHeldAdapter(folder: string, { config, learned, name }
 
 /** The parts of a state besides the parameters. */
 interface Progress {
-  readonly optimiser: Optimiser;
+  readonly optimiser: AdamW;
   readonly reference: ParameterStore | undefined;
   readonly critic: LocalCritic | undefined;
 }
@@ -63,7 +63,7 @@ export async function writeState(folder: string, held: HeldModel, { optimiser, r
 export async function readState(
   folder: string,
   { name, config, learned }: HeldModel,
-  { optimiser, options }: { readonly optimiser: Optimiser; readonly options: LearnerOptions },
+  { optimiser, options }: { readonly optimiser: AdamW; readonly options: LearnerOptions },
 ): Promise<Omit<Progress, "optimiser">> {
   const saved = await savedParameters(folder, config);
   for (const key of learned.names)

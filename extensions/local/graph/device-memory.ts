@@ -124,11 +124,11 @@ async function copySession(provider: Provider, type: ElementType, axes: number):
   const graph = new Graph();
   const sizes = Array.from({ length: axes }, (_, axis) => `D${axis}`);
   graph.output("y", graph.input("x", sizes, type));
-  return create(await nativeRuntime(), serialise(graph, provider), provider, { threads: 1 });
+  return create(await nativeRuntime(), await serialise(graph, provider), provider, { threads: 1 });
 }
 
 async function gatherSession(provider: Provider): Promise<NativeSession> {
   const graph = new Graph();
   graph.output("rows", graph.gather(graph.input("matrix", ["V", "D"]), graph.input("ids", ["N"], "int32")));
-  return create(await nativeRuntime(), serialise(graph, provider), provider, { threads: 1 });
+  return create(await nativeRuntime(), await serialise(graph, provider), provider, { threads: 1 });
 }

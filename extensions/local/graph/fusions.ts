@@ -77,13 +77,15 @@ function addInNorms(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[]
   const sums = new Map(nodes.filter(({ type }) => type === "Add").map((node) => [node.outputs[0], node]));
   const shapeOf = (name: string) => graph.shapeOf(name)?.join();
   const joined = new Set<OnnxNode>();
+  const firstRead = new Map<string, number>();
+  for (const [index, { inputs }] of nodes.entries())
+    for (const name of inputs) if (!firstRead.has(name)) firstRead.set(name, index);
   const fused = nodes.map((node, index) => {
     const sum = isPlainNorm(node) ? sums.get(node.inputs[0]) : undefined;
     if (sum === undefined || joined.has(sum) || graph.outputs.has(sum.outputs[0])) return node;
     const [a, b, total] = [...sum.inputs, ...sum.outputs];
     const whole = graph.shapeOf(total)?.length === 3 && [a, b].every((part) => shapeOf(part) === shapeOf(total));
-    const readBefore = nodes.slice(0, index).some(({ inputs }) => inputs.includes(total));
-    if (!whole || readBefore) return node;
+    if (!whole || (firstRead.get(total) ?? index) < index) return node;
     joined.add(sum);
     return {
       type: "SkipSimplifiedLayerNormalization",

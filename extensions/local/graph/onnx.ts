@@ -1,5 +1,6 @@
 import protobuf from "protobufjs/minimal.js";
 import { EngineError } from "../../../src/core/errors.ts";
+import { host } from "../../../src/core/host.ts";
 import { hasKernel, type Precision, type Provider } from "../machine/device.ts";
 import { dropUnread, fuse } from "./fusions.ts";
 import type { Constant, Graph, Node } from "./graph.ts";
@@ -12,16 +13,22 @@ import type { DType, Tensor } from "./tensor.ts";
 const elementTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7 } as const satisfies Record<DType, number>;
 const attributeTypes = { float: 1, int: 2, string: 3, ints: 7 } as const;
 
-/** The graph as an ONNX model for a provider, in protobuf. Nodes whose values nothing uses are left out. */
-export function serialise(
+/**
+ * The graph as an ONNX model for a provider, in protobuf. Nodes whose values nothing uses are left out. The event loop turns between what is done to all
+ * nodes: thousands, where a model has 30 layers.
+ */
+export async function serialise(
   graph: Graph,
   provider: Provider = "cpu",
   fewNodes = false,
   precision: Precision = "float32",
-): Uint8Array {
+): Promise<Uint8Array> {
+  await host.nextTurn();
   const lowered = lower(graph, provider);
+  await host.nextTurn();
   const plain = fewNodes ? fused(graph, lowered) : lowered.nodes;
   const nodes = precision === "bfloat16" ? roundProducts(plain) : plain;
+  await host.nextTurn();
   return writeModel(graph, { nodes, constants: lowered.constants }, graph.outputs);
 }
 
@@ -95,6 +102,7 @@ export function lower(graph: Graph, provider: Provider): Lowered {
     if (!shaped.has(shape.join())) shaped.set(shape.join(), name);
   };
   graph.inputs.forEach(remember);
+  const known = new Set(graph.inputs.flatMap(({ shape }) => shape));
   let count = 0;
   let of = "";
 
@@ -104,7 +112,7 @@ export function lower(graph: Graph, provider: Provider): Lowered {
     integers: (values) => {
       const name = `int64[${values.join(",")}]`;
       const tensor: Tensor = { name, shape: [values.length], type: "int64" };
-      constants.set(name, { tensor, data: BigInt64Array.from(values, BigInt) });
+      if (!constants.has(name)) constants.set(name, { tensor, data: BigInt64Array.from(values, BigInt) });
       return name;
     },
     floats: (data, shape) => {
@@ -115,10 +123,10 @@ export function lower(graph: Graph, provider: Provider): Lowered {
     },
     has: (kernel) => hasKernel(provider, kernel),
     like: (shape) => shaped.get(shape.join()),
-    hasSize: (dim) => graph.inputs.some((input) => input.shape.includes(dim)),
+    hasSize: (dim) => known.has(dim),
     size: (dim) => {
-      const known = sizes.get(dim);
-      if (known) return known;
+      const made = sizes.get(dim);
+      if (made) return made;
       const source = graph.inputs.find((input) => input.shape.includes(dim));
       if (!source) throw new EngineError("symbolic size", dim, { expected: "a size of one of the graph's inputs" });
       const axis = source.shape.indexOf(dim);

@@ -45,7 +45,7 @@ export class Session {
     const { threads, provider = "cpu", keepMemory = true, planMemory = true, fewNodes, precision } = options;
     const runtime = options.runtime ?? (await (isGpu(provider) ? nativeRuntime() : defaultRuntime()));
     try {
-      const model = serialise(graph, provider, fewNodes, precision);
+      const model = await serialise(graph, provider, fewNodes, precision);
       const session = await create(runtime, model, provider, {
         threads,
         enableCpuMemArena: keepMemory,

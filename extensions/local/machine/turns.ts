@@ -1,7 +1,7 @@
 import { host } from "../../../src/core/host.ts";
 
 /** Numbers that loops pass over between two turns of the event loop: some milliseconds. They are counted, and no time is measured: a run repeats. */
-export const numbersInTurn = 2 ** 20;
+export const numbersInTurn = 2 ** 19;
 
 /** Arithmetic in this thread that lets the event loop turn: servers answer and web sockets live while it is done. */
 export class Turns {

@@ -14,6 +14,16 @@ export async function copyOf(arrays: Arrays): Promise<Map<string, Float32Array>>
   return copies;
 }
 
+/** Zeros. V8 collects all garbage for every 64 MB or so of arrays that are allocated: the event loop turns between them. */
+export async function zerosOf(lengths: Iterable<readonly [name: string, length: number]>): Promise<Map<string, Float32Array>> {
+  const [zeros, turns] = [new Map<string, Float32Array>(), new Turns()];
+  for (const [name, length] of lengths) {
+    zeros.set(name, new Float32Array(length));
+    await turns.passed(length);
+  }
+  return zeros;
+}
+
 export function dataOf(tensors: ReadonlyMap<string, Tensor>): Map<string, Float32Array> {
   return new Map([...tensors].map(([name, { data }]) => [name, data]));
 }

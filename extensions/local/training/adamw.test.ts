@@ -6,7 +6,9 @@ import { z } from "zod";
 import { EngineError, ModelError } from "../../../src/core/errors.ts";
 import { numbersInTurn } from "../machine/turns.ts";
 import { readSafetensors, writeSafetensors } from "../model/safetensors.ts";
-import { AdamW, gradientNorm } from "./adamw.ts";
+import { AdamW } from "./adamw.ts";
+import { gradientNorm } from "./host-adamw.ts";
+import { ParameterStore } from "./parameter-store.ts";
 
 const golden = new URL("../../../test/golden/", import.meta.url);
 const arrays = z.record(z.string(), z.array(z.number()));
@@ -25,14 +27,15 @@ const traceSchema = z.object({
 });
 const trace = traceSchema.parse(JSON.parse(await readFile(new URL("adamw.json", golden), "utf8")));
 
+const stored = (numbers: ReadonlyMap<string, Float32Array>) => ParameterStore.of(numbers, new Map());
 const float32 = (values: Record<string, number[]>) =>
   new Map(Object.entries(values).map(([name, v]) => [name, Float32Array.from(v)]));
 
 test("AdamW follows PyTorch for 100 steps, with clipping and a falling learning rate", async () => {
   const parameters = float32(trace.initial);
-  const optimiser = new AdamW(parameters);
+  const optimiser = new AdamW(stored(parameters));
   for (const { learningRate, gradients, norm } of trace.steps) {
-    expect(await optimiser.step(float32(gradients), { ...trace.settings, learningRate })).toBeCloseTo(norm, 6);
+    expect(await optimiser.step(stored(float32(gradients)), { ...trace.settings, learningRate })).toBeCloseTo(norm, 6);
     for (const [name, values] of Object.entries(trace.checkpoints[optimiser.steps] ?? {})) {
       // PyTorch rounds to float32 within a step too: a random walk of units in the last place (4.8e-7 for numbers from 4 to 8).
       const tolerance = 6e-7 * Math.sqrt(optimiser.steps);
@@ -57,31 +60,31 @@ test("saved and loaded, it continues with the same numbers", async () => {
   const file = join(folder, "optimiser.safetensors");
   const run = async (optimiser: AdamW, from: number, to: number) => {
     for (const { learningRate, gradients } of trace.steps.slice(from, to))
-      await optimiser.step(float32(gradients), { ...trace.settings, learningRate });
+      await optimiser.step(stored(float32(gradients)), { ...trace.settings, learningRate });
   };
   const parameters = float32(trace.initial);
-  const first = new AdamW(parameters);
+  const first = new AdamW(stored(parameters));
   await run(first, 0, 30);
-  await writeSafetensors(file, first.tensors(), { dtype: "float32" });
+  await writeSafetensors(file, await first.tensors(), { dtype: "float32" });
   const copies = new Map([...parameters].map(([name, values]) => [name, values.slice()]));
-  const second = new AdamW(copies);
-  second.restore(await readSafetensors(file), file);
+  const second = new AdamW(stored(copies));
+  await second.restore(await readSafetensors(file), file);
   await run(first, 30, 60);
   await run(second, 30, 60);
   expect(copies).toEqual(parameters);
   expect(second.steps).toBe(60);
 
-  const other = new AdamW(new Map([["weight", new Float32Array(5)]]));
+  const other = new AdamW(stored(new Map([["weight", new Float32Array(5)]])));
   const saved = await readSafetensors(file);
-  expect(() => other.restore(saved, file)).toThrow(ModelError);
+  await expect(other.restore(saved, file)).rejects.toThrow(ModelError);
   await rm(folder, { recursive: true });
 });
 
 test("a gradient that is not finite is refused by name and changes nothing", async () => {
   const parameters = float32(trace.initial);
-  const optimiser = new AdamW(parameters);
+  const optimiser = new AdamW(stored(parameters));
   const gradients = float32(trace.steps[0].gradients).set("bias", Float32Array.of(0, Number.NaN, 0));
-  const step = () => optimiser.step(gradients, { ...trace.settings, learningRate: 1 });
+  const step = () => optimiser.step(stored(gradients), { ...trace.settings, learningRate: 1 });
   await expect(step()).rejects.toThrow(/gradient of bias is "not finite"/);
   await expect(step()).rejects.toThrow(EngineError);
   expect(parameters).toEqual(float32(trace.initial));
@@ -98,11 +101,22 @@ test("the event loop turns within a step over a large parameter, whose numbers a
   const settings = { ...trace.settings, learningRate: 0.1, clipNorm: Number.POSITIVE_INFINITY };
   let turns = 0;
   let ended = false;
-  const step = new AdamW(whole).step(new Map([["whole", gradient]]), settings);
+  const step = new AdamW(stored(whole)).step(stored(new Map([["whole", gradient]])), settings);
   void step.then(() => (ended = true));
   for (; !ended; turns++) await new Promise((resolve) => setImmediate(resolve));
   expect(turns).toBeGreaterThanOrEqual(2 * 3); // the norm and the update: three pieces each
-  await new AdamW(parts).step(cut(gradient), settings);
+  await new AdamW(stored(parts)).step(stored(cut(gradient)), settings);
   for (const [name, part] of cut(whole.get("whole") ?? new Float32Array()))
     expect(Buffer.compare(new Uint8Array(part.buffer), new Uint8Array(parts.get(name)?.buffer ?? part.buffer.slice(1)))).toBe(0);
+});
+
+test("moments take no memory before they are asked for, and the event loop turns while they are made", async () => {
+  const parameters = stored(new Map([0, 1, 2].map((i) => [`${i}`, new Float32Array(numbersInTurn)] as const)));
+  const before = process.memoryUsage().arrayBuffers;
+  const optimiser = new AdamW(parameters);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(parameters.bytes);
+  let [turns, ended] = [0, false];
+  void optimiser.tensors().then(() => (ended = true));
+  for (; !ended; turns++) await new Promise((resolve) => setImmediate(resolve));
+  expect(turns).toBeGreaterThanOrEqual(2 * 3);
 });

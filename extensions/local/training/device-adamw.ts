@@ -3,117 +3,51 @@ import { Graph } from "../graph/graph.ts";
 import { type Feed, Session } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { DeviceTensor } from "../machine/native/tensor.ts";
-import type { Tensor as FileTensor } from "../model/safetensors.ts";
-import { type AdamW, momentsIn, momentTensors, nonFiniteGradient, scalesOf } from "./adamw.ts";
+import { type AdamWArithmetic, nonFiniteGradient, scalesOf } from "./host-adamw.ts";
 import type { ParameterStore } from "./parameter-store.ts";
 
-export type Optimiser = AdamW | DeviceAdamW;
-
 /**
- * AdamW over parameters that are on a GPU, where its moments are too: what `AdamW` computes, in float32. Of a step, only the sum of squares of each
+ * The arithmetic of AdamW over parameters that are on a GPU: what `hostAdamW` computes, in float32. Of a step, only the sum of squares of each
  * parameter's gradient comes back, and numbers of all in common go there. Each parameter has kernels of its own: to put them together and
  * take them apart again costs fifty times as much.
  */
-export class DeviceAdamW {
-  readonly #parameters: ParameterStore;
-  readonly #first: ParameterStore;
-  readonly #second: ParameterStore;
-  #sessions: Promise<{ readonly squares: Session; readonly climb: Session }> | undefined;
-  #steps = 0;
-  /** Copies on the device, of the last call of `remember`. */
-  #kept: { readonly copies: readonly ParameterStore[]; calls: number } | undefined;
-
-  /** @param parameters changed by `step`, where they are */
-  constructor(parameters: ParameterStore) {
-    this.#parameters = parameters;
-    this.#first = parameters.zeros();
-    this.#second = parameters.zeros();
-  }
-
-  get steps(): number {
-    return this.#steps;
-  }
-
-  /** As `AdamW.step`. */
-  async step(gradient: ParameterStore, options: StepOptions): Promise<number> {
-    const { squares, climb } = await (this.#sessions ??= this.#open());
-    const { names } = this.#parameters;
-    const gradients = await gradient.onDevice();
-    const feeds: Record<string, Feed> = {};
-    names.forEach((name, i) => {
-      feeds[`gradient/${i}`] = tensorOf(gradients, name);
-    });
-    // Apart from the update: a gradient that is not finite must change nothing.
-    const sums = (await squares.run(feeds, ["squares"])).squares;
-    const norm = Math.sqrt(sums.reduce((total, sum) => total + sum, 0));
-    if (!Number.isFinite(norm)) throw nonFiniteGradient(names[sums.findIndex((sum) => !Number.isFinite(sum))]);
-    const into: Record<string, DeviceTensor> = {};
-    for (const [kind, store] of this.#stores) {
-      const tensors = await store.onDevice();
+export function deviceAdamW({ names, shapes, provider }: ParameterStore): AdamWArithmetic {
+  const open = async () => ({
+    squares: await Session.open(sumsOfSquares([...shapes.values()]), { threads: 1, provider }),
+    climb: await Session.open(climbing([...shapes.values()]), { threads: 1, provider }),
+  });
+  let sessions: ReturnType<typeof open> | undefined;
+  return {
+    step: async (stores, gradient, options, steps) => {
+      sessions ??= open();
+      const { squares, climb } = await sessions;
+      const gradients = await gradient.onDevice();
+      const feeds: Record<string, Feed> = {};
       names.forEach((name, i) => {
-        feeds[`${kind}/${i}`] = into[`new/${kind}/${i}`] = tensorOf(tensors, name);
+        feeds[`gradient/${i}`] = tensorOf(gradients, name);
       });
-    }
-    const scales = factors(options, this.#steps + 1, norm);
-    for (const [name, value] of Object.entries(scales)) feeds[name] = { data: Float32Array.of(value), shape: [1] };
-    await climb.runInto(feeds, into);
-    this.#steps++;
-    for (const [, store] of this.#stores) store.changed();
-    return norm;
-  }
-
-  async tensors(): Promise<Map<string, FileTensor>> {
-    return momentTensors(this.#steps, await this.#first.host(), await this.#second.host());
-  }
-
-  /** As `AdamW.restore`. */
-  async restore(tensors: ReadonlyMap<string, FileTensor>, file: string): Promise<void> {
-    const lengths = this.#parameters.names.map((name) => [name, this.#parameters.length(name)] as const);
-    const { steps, first, second } = momentsIn(tensors, lengths, file);
-    await this.#first.write(first);
-    await this.#second.write(second);
-    this.#steps = steps;
-  }
-
-  /** Copies parameters and moments, on the device. @returns puts the copies back, until the next call copies others */
-  async remember(): Promise<() => Promise<void>> {
-    const stores = this.#stores.map(([, store]) => store);
-    if (this.#kept === undefined) {
-      const copies: ParameterStore[] = [];
-      for (const store of stores) copies.push(await store.copy());
-      this.#kept = { copies, calls: 0 };
-    } else for (const [i, store] of stores.entries()) await this.#kept.copies[i].assign(store);
-    const kept = this.#kept;
-    const [call, steps] = [++kept.calls, this.#steps];
-    return async () => {
-      if (kept.calls !== call) throw new RangeError("a copy that a later one has overwritten");
-      for (const [i, store] of stores.entries()) await store.assign(kept.copies[i]);
-      this.#steps = steps;
-    };
-  }
-
-  async close(): Promise<void> {
-    for (const session of Object.values((await this.#sessions) ?? {})) await session.close();
-    this.#sessions = undefined;
-    for (const store of [this.#first, this.#second, ...(this.#kept?.copies ?? [])]) await store.dispose();
-  }
-
-  get #stores() {
-    return [
-      ["parameter", this.#parameters],
-      ["first", this.#first],
-      ["second", this.#second],
-    ] as const;
-  }
-
-  async #open() {
-    const options = { threads: 1, provider: this.#parameters.provider };
-    const shapes = [...this.#parameters.shapes.values()];
-    return {
-      squares: await Session.open(sumsOfSquares(shapes), options),
-      climb: await Session.open(climbing(shapes), options),
-    };
-  }
+      // Apart from the update: a gradient that is not finite must change nothing.
+      const sums = (await squares.run(feeds, ["squares"])).squares;
+      const norm = Math.sqrt(sums.reduce((total, sum) => total + sum, 0));
+      if (!Number.isFinite(norm)) throw nonFiniteGradient(names[sums.findIndex((sum) => !Number.isFinite(sum))]);
+      const into: Record<string, DeviceTensor> = {};
+      for (const [kind, store] of Object.entries(stores)) {
+        const tensors = await store.onDevice();
+        names.forEach((name, i) => {
+          feeds[`${kind}/${i}`] = into[`new/${kind}/${i}`] = tensorOf(tensors, name);
+        });
+      }
+      const scales = factors(options, steps, norm);
+      for (const [name, value] of Object.entries(scales)) feeds[name] = { data: Float32Array.of(value), shape: [1] };
+      await climb.runInto(feeds, into);
+      for (const store of Object.values(stores)) store.changed();
+      return norm;
+    },
+    close: async () => {
+      for (const session of Object.values((await sessions) ?? {})) await session.close();
+      sessions = undefined;
+    },
+  };
 }
 
 function tensorOf(tensors: ReadonlyMap<string, DeviceTensor>, name: string): DeviceTensor {

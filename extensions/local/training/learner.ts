@@ -7,13 +7,12 @@ import type { SessionOptions } from "../machine/device.ts";
 import type { RunThread } from "../machine/runtime.ts";
 import { requireSampleTokens } from "../machine/token-ids.ts";
 import { Turns } from "../machine/turns.ts";
-import { type Arrays, copyOf, dataOf } from "../model/arrays.ts";
+import { type Arrays, zerosOf } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
 import { parametersOf } from "../model/transformer.ts";
 import { AdamW } from "./adamw.ts";
-import { DeviceAdamW, type Optimiser } from "./device-adamw.ts";
 import { addInTurns, DeviceSums, type Gradients } from "./gradient-sums.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import type { ParameterStore, Placed } from "./parameter-store.ts";
@@ -72,7 +71,7 @@ export interface PassOptions {
 /** Parameters that learn: passes over samples with every shared token once, the gradient that they add up, and AdamW. */
 export class Learner {
   readonly parameters: ParameterStore;
-  readonly optimiser: Optimiser;
+  readonly optimiser: AdamW;
   readonly #config: ModelConfig;
   /** Those that have all threads. */
   readonly #passes: Passes;
@@ -94,7 +93,7 @@ export class Learner {
    */
   constructor(config: ModelConfig, heads: readonly Head[], parameters: ParameterStore, options: LearnerOptions) {
     this.parameters = parameters;
-    this.optimiser = parameters.provider === undefined ? new AdamW(parameters.arrays) : new DeviceAdamW(parameters);
+    this.optimiser = new AdamW(parameters);
     const { threads, provider, runtime, precision, rounded, recompute, passBytes, restBytes } = options;
     const sizes = { recompute, passBytes, restBytes };
     const passOptions = { threads, provider, runtime, precision, rounded, ...sizes, trained: parameters.shapes };
@@ -140,11 +139,8 @@ export class Learner {
   /** One step up the gradient, which is cleared. @returns its norm before clipping @throws EngineError if there is none */
   async step(options: StepOptions): Promise<number> {
     const gradient = this.requireGradient();
-    if (this.#cleared) await gradient.write(gradient.zeros().arrays);
-    const { optimiser } = this;
-    const norm = await (optimiser instanceof DeviceAdamW
-      ? optimiser.step(gradient, options)
-      : optimiser.step(gradient.arrays, options));
+    if (this.#cleared) await gradient.write((await gradient.zeros()).arrays);
+    const norm = await this.optimiser.step(gradient, options);
     this.#cleared = true;
     return norm;
   }
@@ -164,19 +160,6 @@ export class Learner {
     this.#cleared = true;
   }
 
-  /** Copies parameters and moments. @returns puts the copies back, until the next call */
-  async remember(): Promise<() => Promise<void>> {
-    const { optimiser } = this;
-    if (optimiser instanceof DeviceAdamW) return optimiser.remember();
-    const parameters = await copyOf(this.parameters.arrays);
-    const moments = optimiser.tensors();
-    const copies = await copyOf(dataOf(moments));
-    return async () => {
-      await this.parameters.write(parameters);
-      optimiser.restore(new Map([...copies].map(([name, data]) => [name, { shape: [data.length], data }])), "a copy");
-    };
-  }
-
   /** Gives back the memory of passes layer by layer, and of large whole graphs. */
   async rest(): Promise<void> {
     for (const passes of [this.#passes, ...this.#beside]) await passes.rest();
@@ -185,7 +168,7 @@ export class Learner {
   async close(): Promise<void> {
     for (const passes of [this.#passes, ...this.#beside]) await passes.close();
     await this.forgetGradient();
-    if (this.optimiser instanceof DeviceAdamW) await this.optimiser.close();
+    await this.optimiser.close();
     await this.parameters.dispose();
   }
 
@@ -223,7 +206,7 @@ export class Learner {
   }
 
   async #openSums(): Promise<void> {
-    this.#gradient ??= this.parameters.zeros();
+    this.#gradient ??= await this.parameters.zeros();
     const gradient = this.#gradient;
     this.#sums ??= gradient.provider === undefined ? gradient.arrays : await DeviceSums.open(gradient);
   }
@@ -241,10 +224,7 @@ export class Learner {
     const [own, ...others] = sharesOf(passes, shares);
     const [here, ...workers] = this.#beside;
     const elsewhere = others.map(async (share, w): Promise<Arrays | undefined> => {
-      const { names } = this.parameters;
-      const gradient = (this.#elsewhere[w] ??= new Map(
-        names.map((name) => [name, new Float32Array(this.parameters.length(name))]),
-      ));
+      const gradient = (this.#elsewhere[w] ??= await zerosOf(this.parameters.lengths));
       let isEmpty = true;
       for (const i of share)
         if (passes[i].weights === undefined) numbers[i] = await workers[w].forward(passes[i], all);

@@ -2,7 +2,7 @@ import { DeviceMemory } from "../graph/device-memory.ts";
 import { isGpu, type Provider, type SessionOptions } from "../machine/device.ts";
 import { count, DeviceTensor } from "../machine/native/tensor.ts";
 import { Turns } from "../machine/turns.ts";
-import { type Arrays, copyOf } from "../model/arrays.ts";
+import { type Arrays, copyOf, zerosOf } from "../model/arrays.ts";
 import { rowsOf } from "./rows.ts";
 
 /** Parameters as a run takes them: arrays, or tensors that are on its device. */
@@ -51,13 +51,16 @@ export class ParameterStore {
   }
 
   /** Zeros of the same names and sizes. */
-  zeros(): ParameterStore {
-    const host = new Map(this.names.map((name) => [name, new Float32Array(this.length(name))]));
-    return new ParameterStore(this.shapes, this.provider, { host });
+  async zeros(): Promise<ParameterStore> {
+    return new ParameterStore(this.shapes, this.provider, { host: await zerosOf(this.lengths) });
   }
 
   get names(): readonly string[] {
     return [...this.shapes.keys()];
+  }
+
+  get lengths(): readonly (readonly [name: string, length: number])[] {
+    return this.names.map((name) => [name, this.length(name)]);
   }
 
   get bytes(): number {

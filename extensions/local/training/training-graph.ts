@@ -3,12 +3,13 @@ import { Graph } from "../graph/graph.ts";
 import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { isGpu, type SessionOptions } from "../machine/device.ts";
-import { DeviceTensor } from "../machine/native/tensor.ts";
+import { count, DeviceTensor } from "../machine/native/tensor.ts";
+import { type Arrays, zerosOf } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { type Attend, attentionScale, decoder, type LookBack, parametersOf } from "../model/transformer.ts";
-import { type Gradients, sumsOf } from "./gradient-sums.ts";
+import { DeviceSums, type Gradients, sumsOf } from "./gradient-sums.ts";
 import { computedMasks, type GraphMasks, givenMasks } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
 import type { Placed } from "./parameter-store.ts";
@@ -57,7 +58,8 @@ export class TrainingGraph implements TrainableModel {
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: readonly string[];
   readonly #masks: GraphMasks;
-  readonly #addends = new Map<string, Float32Array>();
+  /** Kept from run to run: new arrays of this size would wait for the garbage collector. */
+  #addends: Promise<Arrays> | undefined;
   #forward: Promise<Half> | undefined;
   #backward: Promise<Half> | undefined;
 
@@ -91,9 +93,12 @@ export class TrainingGraph implements TrainableModel {
     });
     const numbers = new Float32Array(batch.targets.length);
     const sums = sumsOf(gradients, empty);
+    if (!empty && !(gradients instanceof DeviceSums))
+      this.#addends ??= zerosOf(this.#trained.map((name) => [name, count(this.#shapes.get(name) ?? [])]));
+    const addends = parametersOf((await this.#addends) ?? new Map<string, Float32Array>());
     const into: Record<string, FloatValue | DeviceTensor> = { [numbersOf(0)]: { data: numbers, shape: [numbers.length, 1] } };
     for (const name of this.#trained) {
-      const target = sums.target(name, (length) => this.#addend(name, length));
+      const target = sums.target(name, () => addends(name));
       into[gradientOf(name)] = shaped(target, this.#shapes.get(name));
     }
     await session.runInto(pick(feeds, inputs), into);
@@ -101,18 +106,11 @@ export class TrainingGraph implements TrainableModel {
     return numbers;
   }
 
-  /** Kept from run to run: new arrays of this size would wait for the garbage collector. */
-  #addend(name: string, length: number): Float32Array {
-    const array = this.#addends.get(name) ?? new Float32Array(length);
-    this.#addends.set(name, array);
-    return array;
-  }
-
   async close(): Promise<void> {
     for (const half of [this.#forward, this.#backward]) await (await half)?.session.close();
     this.#forward = undefined;
     this.#backward = undefined;
-    this.#addends.clear();
+    this.#addends = undefined;
   }
 
   async #open(half: { readonly backward: boolean }): Promise<Half> {

@@ -7,7 +7,7 @@ import { HostTensor } from "./tensor.ts";
 
 const options = { intraOpNumThreads: 1, executionProviders: ["cpu"] };
 
-function softmaxOfProduct(size: number): Uint8Array {
+function softmaxOfProduct(size: number): Promise<Uint8Array> {
   const graph = new Graph();
   const x = graph.input("x", ["N", size]);
   const w = graph.constant(
@@ -21,7 +21,7 @@ function softmaxOfProduct(size: number): Uint8Array {
 
 test("outputs are those of ONNX Runtime's binding for Node, to the bit, fetched by name or written into a tensor", async () => {
   const [native, node] = [await nativeRuntime(), await nodeBinding()];
-  const model = softmaxOfProduct(40);
+  const model = await softmaxOfProduct(40);
   const data = Float32Array.from({ length: 120 }, (_, i) => Math.cos(i));
   const byNode = await node.InferenceSession.create(model, options);
   const expected = await byNode.run({ x: new node.Tensor("float32", data, [3, 40]) }, ["y", "z"]);
@@ -41,7 +41,7 @@ test("outputs are those of ONNX Runtime's binding for Node, to the bit, fetched 
 
 test("the event loop turns while a run is made", async () => {
   const native = await nativeRuntime();
-  const session = await native.InferenceSession.create(softmaxOfProduct(127), options);
+  const session = await native.InferenceSession.create(await softmaxOfProduct(127), options);
   const x = new HostTensor("float32", new Float32Array(127 * 2 ** 16).fill(1), [2 ** 16, 127]);
   let turns = 0;
   const running = session.run({ x }, ["y"]);
@@ -59,7 +59,7 @@ test("the event loop turns while a run is made", async () => {
 
 test("an error of the library is thrown with its message, and leaves the session whole", async () => {
   const native = await nativeRuntime();
-  const session = await native.InferenceSession.create(softmaxOfProduct(4), options);
+  const session = await native.InferenceSession.create(await softmaxOfProduct(4), options);
   const x = new HostTensor("float32", new Float32Array(4), [1, 4]);
   await expect(session.run({ w: x }, ["y"])).rejects.toThrow("w");
   await expect(session.run({ x: new HostTensor("float32", new Float32Array(3), [1, 3]) }, ["y"])).rejects.toThrow(
@@ -71,7 +71,7 @@ test("an error of the library is thrown with its message, and leaves the session
 
 test("a tensor of a session's memory keeps what a run has written, until it is disposed of", async () => {
   const native = await nativeRuntime();
-  const session = await native.InferenceSession.create(softmaxOfProduct(4), options);
+  const session = await native.InferenceSession.create(await softmaxOfProduct(4), options);
   const kept = session.allocate("float32", [1, 4]);
   await session.run({ x: new HostTensor("float32", Float32Array.of(1, 2, 3, 4), [1, 4]) }, { z: kept });
   const twice = await session.run({ x: kept }, ["z"]);
@@ -83,7 +83,7 @@ test("a tensor of a session's memory keeps what a run has written, until it is d
 
 test("a run whose tensors cannot be bound leaves nothing behind", async () => {
   const native = await nativeRuntime();
-  const session = await native.InferenceSession.create(softmaxOfProduct(4), options);
+  const session = await native.InferenceSession.create(await softmaxOfProduct(4), options);
   const made = new Map<string, number>();
   const count = (name: string, by: number) => made.set(name, (made.get(name) ?? 0) + by);
   const names = {

@@ -228,7 +228,9 @@ export class NativeSession implements RuntimeSession {
   async release(): Promise<void> {
     const { library } = this.#native;
     if (this.#allocator !== undefined) library.call("ReleaseAllocator", this.#allocator);
-    library.call("ReleaseSession", this.#session);
+    if (this.provider === "cpu")
+      await library.callAside("ReleaseSession", this.#session); // hundreds of MB go back to the system
+    else library.call("ReleaseSession", this.#session);
     await library.giveBack();
   }
 }
@@ -248,10 +250,10 @@ export class Native implements Runtime<NativeSession> {
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
 
-  constructor(library: Library, thread: RunThread) {
+  constructor(library: Library, thread: RunThread, environment: Pointer) {
     this.library = library;
     this.device = { thread, crossed: { up: 0, down: 0 } };
-    this.#environment = library.make("CreateEnv", 4, "retrograde"); // 4: fatal; what goes wrong comes as an exception
+    this.#environment = environment;
     this.cpu = library.make("CreateMemoryInfo", "Cpu", 0, 0, 0);
     this.allocator = library.make("GetAllocatorWithDefaultOptions");
   }
