@@ -33,19 +33,18 @@ interface Result {
 
 const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
 const isSource = (name: string) => name.endsWith(".ts") && !/\.(?:test|fixture|test-d)\.ts$/.test(name);
-const isTest = (name: string) => name.endsWith(".test.ts");
+const isTest = (name: string) => name.endsWith(".test.ts") && !/\.(?:contract|slow)\.test\.ts$/.test(name);
 const literally = (text: string) => text.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 const root = join(import.meta.dirname, "../../..");
-const folders = ["src/algorithms", "src/rollouts", "src/chat", "extensions/local"];
-const testFolders = [...folders, "test/algorithms"];
+const rings = ["src", "extensions", "entries", "research"];
 const options = new Command("npx jiti research/bench/mutation/main.ts")
   .requiredOption(
     "--out <folder>",
     "outside of the project: the sample, the tests of each mutant, results and a copy of the project",
   )
-  .option("--folders <names...>", "sources to change", folders)
-  .option("--tests <names...>", "folders and files of tests", testFolders)
-  .option("--count <n>", "mutants of each folder", positiveInteger, 60)
+  .option("--folders <names...>", "sources to change", rings)
+  .option("--tests <names...>", "folders and files of tests", [...rings, "test"])
+  .option("--count <n>", "mutants of the sample, drawn from all folders together", positiveInteger, 80)
   .option("--seed <n>", "of the sample", positiveInteger, 1)
   .option("--budget <seconds>", "tests of a mutant, as long as they took without it, the shortest first", positiveInteger, 60)
   .option("--again", "run those that survived once more, with the tests of today")
@@ -60,13 +59,11 @@ async function main(out: string, stryker: string, { folders, tests, count, seed,
   mkdirSync(out, { recursive: true });
   const resultsFile = join(out, "results.jsonl");
   const sample = await once(join(out, "sample.json"), async () => {
-    const drawn: Mutant[] = [];
-    for (const folder of folders) {
-      const all = await mutantsOf(stryker, root, filesBelow(root, folder, isSource));
-      console.log(`${folder}: ${all.length} mutants, ${Math.min(count, all.length)} drawn`);
-      drawn.push(...drawMutants(all, count, seed));
-    }
-    return shuffled(drawn, seed);
+    const files = folders.flatMap((folder) => filesBelow(root, folder, isSource));
+    const all = await mutantsOf(stryker, root, files);
+    const drawn = drawMutants(all, count, seed);
+    console.log(`${files.length} files, ${all.length} mutants, ${drawn.length} drawn`);
+    return drawn;
   });
   const sandbox = join(out, "project");
   makeSandbox(root, sandbox);
@@ -95,7 +92,7 @@ async function judge(sandbox: string, mutant: Mutant, known: Judged | undefined,
   const counts = { tests: chosen.length, leftOut: covering.length - chosen.length };
   const result = (status: Result["status"]): Result => ({
     key: keyOf(mutant),
-    folder: folders.find((folder) => mutant.file.startsWith(folder)) ?? dirname(mutant.file),
+    folder: mutant.file.slice(0, mutant.file.indexOf("/")),
     kind: mutant.kind,
     status,
     ...counts,
@@ -157,10 +154,6 @@ function readResults(file: string): Map<string, Result> {
 async function once<T>(file: string, make: () => Promise<T>): Promise<T> {
   if (!existsSync(file)) writeFileSync(file, JSON.stringify(await make()));
   return JSON.parse(readFileSync(file, "utf8")) as T;
-}
-
-function shuffled(mutants: readonly Mutant[], seed: number): Mutant[] {
-  return drawMutants(mutants, mutants.length, seed);
 }
 
 function positiveInteger(text: string): number {

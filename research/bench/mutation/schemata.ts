@@ -106,7 +106,7 @@ function readLines(file: string): Line[] {
 }
 
 const configText = `import base from "./vitest.config.ts";
-const settings = { runner: "./bench/mutation/runner.ts", setupFiles: [], testTimeout: 3_600_000, hookTimeout: 600_000 };
+const settings = { runner: "./research/bench/mutation/runner.ts", setupFiles: ["extensions/engines.ts"], testTimeout: 3_600_000, hookTimeout: 600_000 };
 const projects = base.test.projects.map((project) => ({ ...project, test: { ...project.test, ...settings } }));
 export default { ...base, test: { ...base.test, projects } };
 `;
