@@ -7,7 +7,7 @@ import { houseTable, partOf, parts, root } from "./house.ts";
 const staircases: Readonly<Record<string, readonly string[]>> = {
   "extensions/local": ["machine", "graph", "model", "training", "sampling"],
   "src/training": ["config", "record", "sampling", "update", "evaluation", "supervised"],
-  "src/algorithms": ["objectives", "step", "advantages", "terms", "settings", "policy-gradient", "seeupo"],
+  "src/algorithms": ["objectives", "step", "advantages", "terms", "presets", "policy-gradient", "seeupo"],
 };
 
 /** Modules of portable folders that read and write files: whoever has no files leaves them out. */

@@ -2,8 +2,8 @@ import { describe, expect, test } from "vitest";
 import { ConfigError } from "../core/errors.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 import { defaultsOf, factsOf, resolveAlgorithm, rolloutAlgorithms } from "./algorithms.ts";
+import type { Composition } from "./presets/parts.ts";
 import { isSeeupo } from "./seeupo/settings.ts";
-import type { Composition } from "./settings/parts.ts";
 
 test("a name means its defaults, which are those of the papers", () => {
   expect(resolveAlgorithm("seeupo")).toMatchObject({

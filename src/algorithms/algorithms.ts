@@ -1,17 +1,18 @@
 import { z } from "zod";
 import type { Capability, Policy } from "../core/policy.ts";
+import { present } from "../core/present.ts";
 import type { Random } from "../core/random.ts";
 import { parseSettings } from "../core/settings.ts";
 import type { Group } from "../core/trajectory.ts";
 import type { NamedModel, RunFacts, Scores, StepParts, Unmet } from "./advantages/advantage.ts";
 import { advantageKindOf } from "./advantages/kinds.ts";
 import type { UpdateMetrics } from "./glossary.ts";
-import { arpo, arpoComposition } from "./policy-gradient/arpo.ts";
 import { policyGradientUpdate } from "./policy-gradient/policy-gradient.ts";
+import { presetSettings, presets } from "./presets/kinds.ts";
+import type { Composition } from "./presets/parts.ts";
+import type { Preset } from "./presets/preset.ts";
 import { seeupoUpdate } from "./seeupo/seeupo.ts";
 import { type SeeupoConfig, seeupo, seeupoCode, seeupoScaled } from "./seeupo/settings.ts";
-import type { Composition } from "./settings/parts.ts";
-import { custom, presets } from "./settings/presets.ts";
 import { sftSettings, sftUpdate } from "./sft.ts";
 import type { Correction } from "./step/correction.ts";
 
@@ -20,9 +21,7 @@ export const algorithmConfigSchema = z.discriminatedUnion("kind", [
   seeupo,
   seeupoCode,
   seeupoScaled,
-  ...presets,
-  arpo,
-  custom,
+  ...presetSettings,
   sftSettings,
 ]);
 export type AlgorithmConfig = z.output<typeof algorithmConfigSchema>;
@@ -111,7 +110,9 @@ const seeupoForm: Algorithm<SeeupoConfig> = {
 const within = <Of extends { readonly setting: string }>(of: Of): Of => ({ ...of, setting: `advantage.${of.setting}` });
 
 /** An advantage, an update rule and an aggregation, which take the one loop of policy-gradient.ts. */
-function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config) => Composition): Algorithm<Config> {
+function composed({ composition, rollout }: Preset): Algorithm {
+  const compositionOf = (config: AlgorithmConfig) =>
+    composition === undefined ? (config as Extract<AlgorithmConfig, Composition>) : composition(config);
   return {
     facts: (config) => {
       const { advantage, klCoef, entropyCoef } = compositionOf(config);
@@ -140,10 +141,9 @@ function composed<Config extends AlgorithmConfig>(compositionOf: (config: Config
     },
     update: (policy, groups, config, random, correction) =>
       policyGradientUpdate(policy, groups, compositionOf(config), random, correction),
+    ...(rollout && { rollout }),
   };
 }
-
-const preset = composed((config: Extract<AlgorithmConfig, Composition>) => config);
 
 const supervised: Algorithm = {
   facts: () => plainFacts,
@@ -154,28 +154,26 @@ const supervised: Algorithm = {
     ),
 };
 
-/** Those that are more than their settings. */
-const special: { readonly [Kind in AlgorithmKind]?: Algorithm<Extract<AlgorithmConfig, { readonly kind: Kind }>> } = {
-  seeupo: seeupoForm,
+const algorithms = new Map<unknown, Algorithm>([
+  ["seeupo", seeupoForm],
   /** The launch files of SeeUPO's code leave the optimiser to verl's and torch's defaults. */
-  "seeupo-code": { ...seeupoForm, optimizer: { beta2: 0.999, weightDecay: 0.01 } },
-  "seeupo-scaled": seeupoForm,
-  /** 16 leaves of a tree: arXiv:2507.19849, §4.2. */
-  arpo: { ...composed(arpoComposition), rollout: { groupSize: 16, branching: {} } },
-  sft: supervised,
-};
+  ["seeupo-code", { ...seeupoForm, optimizer: { beta2: 0.999, weightDecay: 0.01 } }],
+  ["seeupo-scaled", seeupoForm],
+  ...presets.map((preset): [string, Algorithm] => [preset.settings.shape.kind.value, composed(preset as Preset)]),
+  ["sft", supervised],
+]);
 
-function algorithmOf(kind: unknown): Algorithm {
-  return (special as Readonly<Record<string, Algorithm>>)[String(kind)] ?? preset;
+function algorithmOf({ kind }: AlgorithmConfig): Algorithm {
+  return present(algorithms.get(kind), kind);
 }
 
 export function factsOf(config: AlgorithmConfig): Facts {
-  return algorithmOf(config.kind).facts(config);
+  return algorithmOf(config).facts(config);
 }
 
 /** Returns how an algorithm of this kind samples, steps and counts its steps unless the user says otherwise. */
 export function defaultsOf(kind: unknown): Pick<Algorithm, "rollout" | "optimizer"> & { readonly miniBatches: number } {
-  const { rollout, optimizer } = algorithmOf(kind);
+  const { rollout, optimizer } = algorithms.get(kind) ?? {};
   const settings = algorithmConfigSchema.options.find(({ shape }) => shape.kind.value === kind);
   const miniBatches = settings !== undefined && "miniBatches" in settings.shape ? settings.shape.miniBatches.parse(undefined) : 1;
   return { ...(rollout && { rollout }), ...(optimizer && { optimizer }), miniBatches };
@@ -212,5 +210,5 @@ export function runUpdate(
   random: Random,
   correction?: Correction,
 ): Promise<UpdateMetrics> {
-  return algorithmOf(config.kind).update(policy, groups, config, random, correction);
+  return algorithmOf(config).update(policy, groups, config, random, correction);
 }

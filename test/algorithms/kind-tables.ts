@@ -6,7 +6,7 @@ import { advantageKindOf, advantageKinds, anyAdvantage } from "../../src/algorit
 import { type AlgorithmConfig, algorithmConfigSchema, defaultsOf, factsOf } from "../../src/algorithms/algorithms.ts";
 import type { Metric } from "../../src/algorithms/metrics.ts";
 import { anyUpdate, updateKindOf } from "../../src/algorithms/objectives/kinds.ts";
-import type { Composition } from "../../src/algorithms/settings/parts.ts";
+import type { Composition } from "../../src/algorithms/presets/parts.ts";
 import { algorithmSources } from "../../src/algorithms/sources.ts";
 import { anyTerm, termKindOf, termKinds } from "../../src/algorithms/terms/kinds.ts";
 import { anyBranchRule, branchRuleOf } from "../../src/rollouts/branching/rules.ts";

@@ -10,9 +10,9 @@ import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { whitened } from "../advantages/statistics.ts";
 import { resolveAlgorithm, rolloutAlgorithms } from "../algorithms.ts";
 import { updateKinds } from "../objectives/kinds.ts";
+import type { Composition } from "../presets/parts.ts";
 import { seeupoUpdate } from "../seeupo/seeupo.ts";
 import { isSeeupo, type SeeupoConfig } from "../seeupo/settings.ts";
-import type { Composition } from "../settings/parts.ts";
 import { overlongPunishment } from "../step/overlong.ts";
 import { policyGradientUpdate } from "./policy-gradient.ts";
 

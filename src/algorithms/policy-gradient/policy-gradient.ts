@@ -10,7 +10,7 @@ import type { MetricValues } from "../metrics.ts";
 import { updateKindOf } from "../objectives/kinds.ts";
 import { klPenalty, tokenKls } from "../objectives/kl.ts";
 import { type LossAndWeights, plus, type SurrogateBatch, type TokenRows } from "../objectives/objective.ts";
-import { type Composition, klOptions } from "../settings/parts.ts";
+import { type Composition, klOptions } from "../presets/parts.ts";
 import { type Correction, importanceOf, weighted } from "../step/correction.ts";
 import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "../step/episodes.ts";
 import { fixedLogprobs, fixedRows, minimise } from "../step/minimise.ts";

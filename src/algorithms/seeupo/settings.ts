@@ -2,7 +2,7 @@ import { z } from "zod";
 import { singletonGroups } from "../advantages/advantage.ts";
 import { klEstimators } from "../objectives/kl.ts";
 import { clipRange } from "../objectives/update-kind.ts";
-import { klCutOff } from "../settings/parts.ts";
+import { klCutOff } from "../presets/parts.ts";
 
 const turnList = z
   .array(z.int().min(0))

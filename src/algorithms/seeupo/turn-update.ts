@@ -5,7 +5,7 @@ import { Spread } from "../metrics.ts";
 import { klPenalty } from "../objectives/kl.ts";
 import { type LossAndWeights, plus } from "../objectives/objective.ts";
 import { ppu } from "../objectives/ppu.ts";
-import { klOptions } from "../settings/parts.ts";
+import { klOptions } from "../presets/parts.ts";
 import { weighted } from "../step/correction.ts";
 import { type FixedRows, type Loss, type Minimised, type MinimiseOptions, minimise } from "../step/minimise.ts";
 import type { CarriedRatios } from "./carried-ratios.ts";

@@ -8,8 +8,7 @@ import { EngineError, ShapeError } from "../../core/errors.ts";
 import { randomStream } from "../../core/random.ts";
 import type { Group } from "../../core/trajectory.ts";
 import { resolveAlgorithm, runUpdate } from "../algorithms.ts";
-import { arpo } from "../policy-gradient/arpo.ts";
-import { presets } from "../settings/presets.ts";
+import { presetSettings } from "../presets/kinds.ts";
 import { type Correction, correctionSchema, importanceOf } from "./correction.ts";
 import type { Episode } from "./episodes.ts";
 
@@ -109,7 +108,7 @@ describe("in a world that is enumerated", () => {
 });
 
 const everyAlgorithm: readonly object[] = [
-  ...[...presets, arpo].map(({ shape }) => ({ kind: shape.kind.value })),
+  ...presetSettings.map(({ shape }) => ({ kind: shape.kind.value })).filter(({ kind }) => kind !== "custom"),
   { kind: "grpo", epochs: 2, miniBatches: 2, klCoef: 0.1 },
   { kind: "grpo", klCoef: 0.1, klIn: "reward" },
   ...["gmpo", "sapo", "dppo", "dro", "clip-cov", "kl-cov"].map((update) => ({

@@ -8,8 +8,8 @@ import { resolveAlgorithm } from "../algorithms.ts";
 import { anyUpdate } from "../objectives/kinds.ts";
 import { policyGradientUpdate } from "../policy-gradient/policy-gradient.ts";
 import { anyTerm } from "../terms/kinds.ts";
+import { custom } from "./custom.ts";
 import type { Composition } from "./parts.ts";
-import { custom } from "./presets.ts";
 
 /** Two groups and a group of one, turns of unequal number and length, all returns different, states that several turns stand in. */
 const replied = [
@@ -94,7 +94,7 @@ test.each(found)("%s %s: some of its values move the policy differently", async 
     const outcomes: unknown[] = [];
     for (const value of valuesOf(schema)) {
       const changed = withSetting(config, [part, ...path.split(".")], value);
-      if (!custom.safeParse(changed).success) continue;
+      if (!custom.settings.safeParse(changed).success) continue;
       outcomes.push(JSON.stringify(await moved(changed)));
       if (new Set(outcomes).size > 1) return;
     }
@@ -114,7 +114,7 @@ function valuesOf(schema: z.core.$ZodType): unknown[] {
 
 test("every setting that is no part's own is in the list above", () => {
   const listed = settingsThatMatter.filter(([part]) => part === "").map(([, path]) => path);
-  const all = leaves(custom).map(([path]) => path);
+  const all = leaves(custom.settings).map(([path]) => path);
   // Read by the trainer, which samples.
   expect(all.filter((path) => !listed.includes(path))).toEqual(["dynamicSampling.maxBatches"]);
 });
