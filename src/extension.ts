@@ -1,6 +1,7 @@
 import { addEngines, type EngineKind } from "./engines/registry.ts";
 import { addEnvironments, type CreateEnvironment, type NamedEnvironment, type Wire } from "./environments/registry.ts";
-import { addRewards, type RewardKind } from "./rewards/kinds.ts";
+import { addRewards } from "./rewards/kinds.ts";
+import type { RewardKind } from "./rewards/reward-kind.ts";
 import { addDiagnosis, type Diagnose } from "./sdk/diagnoses.ts";
 import { addDefaults, type Defaults } from "./training/config/defaults.ts";
 import { addJudge, type JudgeAnswers } from "./training/evaluation/judge.ts";

@@ -1,5 +1,5 @@
-import type { RewardLimits } from "../../src/rewards/kinds.ts";
 import { RewardError } from "../../src/rewards/reward.ts";
+import type { RewardLimits } from "../../src/rewards/reward-kind.ts";
 import { added, type Ledger, type Usage } from "./ledger.ts";
 
 /** Keeps a run's judges from spending more than was allowed. Questions in flight may still end: tokens are known only afterwards. */

@@ -8,8 +8,9 @@ import { applyRewards } from "../../src/rewards/compose.ts";
 import { rewardsSchema } from "../../src/rewards/config.ts";
 import { createRewards } from "../../src/rewards/create.ts";
 import { episode, groupOf, quiet } from "../../src/rewards/episodes.fixture.ts";
-import { addRewards, type RewardLimits } from "../../src/rewards/kinds.ts";
+import { addRewards } from "../../src/rewards/kinds.ts";
 import { RewardError, type ScoringContext } from "../../src/rewards/reward.ts";
+import type { RewardLimits } from "../../src/rewards/reward-kind.ts";
 import { judgeReward } from "./rewards.ts";
 import { attemptsIn, type JudgeRequest, judgeServer, type Reaction, scoring } from "./server.fixture.ts";
 

@@ -41,7 +41,7 @@ interface Verdict {
  * A language model that scores the trajectories of a group against each other, as RULER of OpenPipe's ART does, or each by itself. Each group,
  * or episode, is one question; what has been answered before is not asked again.
  */
-export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeParts): RewardPart {
+export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeParts): Pick<RewardPart, "check" | "score"> {
   const shared = config.cache === undefined ? undefined : new Ledger(join(config.cache, `${name}.jsonl`));
   const room = new Semaphore(config.concurrency);
   const inFlight = new Map<string, Promise<LedgerEntry>>();
@@ -94,9 +94,6 @@ export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeP
   };
 
   return {
-    name,
-    weight: config.weight,
-    ofFailures: "nothing",
     ...(config.reference !== undefined && { check: (task: Task) => void referenceIn(name, task, config.reference ?? "") }),
     score: async (groups, context) => {
       const failure = new AbortController();

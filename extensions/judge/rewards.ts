@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { apiKeyFrom, keyHint } from "../../src/core/api-key.ts";
 import { present } from "../../src/core/present.ts";
 import { rewardName } from "../../src/rewards/config.ts";
-import type { RewardKind } from "../../src/rewards/kinds.ts";
+import type { RewardKind } from "../../src/rewards/reward-kind.ts";
 import { Budget } from "./budget.ts";
 import { openEndpoint } from "./endpoint.ts";
 import { judgePart } from "./judge.ts";

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { acts } from "../../src/core/acts.ts";
 import { longestTimer } from "../../src/core/timer.ts";
-import { common, variableName } from "../../src/rewards/config.ts";
+import { variableName } from "../../src/rewards/config.ts";
+import { common } from "../../src/rewards/reward-kind.ts";
 
 /** The rubric that the judge gets where none is given. */
 const defaultRubric = [

@@ -4,9 +4,10 @@ import { real } from "../../test/reals.ts";
 import { parseSettings } from "../core/settings.ts";
 import type { StopReason } from "../core/trajectory.ts";
 import { applyRewards } from "./compose.ts";
-import { type RewardConfig, rewardsSchema } from "./config.ts";
+import { rewardsSchema } from "./config.ts";
 import { createRewards } from "./create.ts";
 import { episode, groupOf, quiet } from "./episodes.fixture.ts";
+import type { RewardConfig } from "./kinds.ts";
 import { defineReward, type Reward, RewardError } from "./reward.ts";
 
 const configured = (rewards: unknown): RewardConfig[] => parseSettings(rewardsSchema, rewards, "rewards");
@@ -166,7 +167,7 @@ test.each([
 });
 
 test("groups that a part cannot score are left out, with equal rewards; none at all is an error", async () => {
-  const odd = { name: "odd", weight: 1, ofFailures: "nothing" as const };
+  const odd = { name: "odd", weight: 1, isCost: false };
   const played = [groupOf("a", [episode({ reward: 1 }), episode({ reward: 0 })]), groupOf("b", [episode({ reward: 1 })])];
   const score = (left: number) => () => ({
     values: played.map((group, i) => (i < left ? undefined : group.trajectories.map(() => 1))),

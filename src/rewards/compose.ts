@@ -38,8 +38,7 @@ export async function applyRewards(
   const metrics: Record<string, number | null> = {};
 
   for (const part of parts) {
-    const seenOf = ({ trajectories }: Group) =>
-      trajectories.filter((trajectory) => part.ofFailures === "everything" || !failed(trajectory));
+    const seenOf = ({ trajectories }: Group) => trajectories.filter((trajectory) => part.isCost || !failed(trajectory));
     const seen = groups.map((group) => ({
       id: group.id,
       task: taskOf.get(group.trajectories[0]?.task ?? "") ?? { id: group.trajectories[0]?.task ?? group.id },

@@ -1,43 +1,29 @@
 import type { z } from "zod";
-import type { Reward, RewardPart } from "./reward.ts";
+import { environment } from "./environment.ts";
+import { format } from "./format.ts";
+import { compare, verifiable } from "./from-code.ts";
+import { length } from "./length.ts";
+import type { RewardKind } from "./reward-kind.ts";
+import { toolCost } from "./tool-cost.ts";
+
+/** The kinds of rewards. A new one is a file and a line here. */
+const own = [environment, verifiable, compare, format, length, toolCost] as const;
+type OwnSettings = (typeof own)[number]["settings"];
 
 /** The kinds of rewards that extensions bring, with the schemas of their settings. They declare theirs here, so that the compiler checks configurations. */
 // biome-ignore lint/suspicious/noEmptyInterface: it is filled by extensions
 export interface RewardSettings {}
 
-type Kind = keyof RewardSettings;
+export type RewardConfig =
+  | z.output<OwnSettings>
+  | { [Name in keyof RewardSettings]: z.output<RewardSettings[Name]> }[keyof RewardSettings];
+/** As a user writes it. */
+export type RewardInput =
+  | z.input<OwnSettings>
+  | { [Name in keyof RewardSettings]: z.input<RewardSettings[Name]> }[keyof RewardSettings];
 
-/** The settings of such a reward, whole, and as a user writes them. */
-export type ExtensionReward = { [Name in Kind]: z.output<RewardSettings[Name]> }[Kind];
-export type ExtensionRewardInput = { [Name in Kind]: z.input<RewardSettings[Name]> }[Kind];
-
-/** The most that all judges of a run may spend, over all its processes. */
-export interface RewardLimits {
-  readonly judgeCalls?: number;
-  readonly judgeTokens?: number;
-}
-
-export interface RewardContext {
-  /** Rewards from code, found by their names. */
-  readonly code: readonly Reward[];
-  readonly limits: RewardLimits;
-  /** For each answer of a reward from code, in milliseconds: `rollout.episodeTimeoutMs`. */
-  readonly timeoutMs: number;
-  /** The run's: rewards keep their records below it, once they have some. */
-  readonly folder: string;
-  /** Where keys are: `process.env`. */
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
-/** A kind of reward. */
-export interface RewardKind<Settings extends z.ZodObject = z.ZodObject> {
-  /** Its `kind`, the settings that all have, and its own. */
-  readonly settings: Settings;
-  /** Opens all rewards of the kind for a run. @returns makes the part of each, by its place in the list */
-  open(configs: readonly z.output<Settings>[], context: RewardContext): (config: z.output<Settings>, index: number) => RewardPart;
-}
-
-export const rewardKinds = new Map<string, RewardKind>();
+/** By their names, those of extensions last. */
+export const rewardKinds = new Map(own.map((kind) => [kind.settings.shape.kind.value as string, kind as unknown as RewardKind]));
 
 /** Adds kinds of rewards, before a configuration is read. Adding one again changes nothing. */
 export function addRewards(kinds: Readonly<Record<string, RewardKind>>): void {

@@ -75,12 +75,14 @@ export interface PartScores {
 export interface RewardPart {
   readonly name: string;
   readonly weight: number;
-  /**
-   * The part's view of episodes that failed. "nothing": they earn 0, as from the environment. "everything": a cost, which they
-   * have caused as others do.
-   */
-  readonly ofFailures: "nothing" | "everything";
+  /** True for a cost, which episodes that failed pay as others do. From other parts they earn 0. */
+  readonly isCost: boolean;
   /** Looks at a task before the first rollout. @throws RewardError for one that the part could not score */
   check?(task: Task): void;
   score(groups: readonly ScoredGroup[], context: ScoringContext): Given<PartScores>;
+}
+
+/** The text of the model's last message, without reasoning and calls; "" where it wrote none. */
+export function lastAnswer({ messages }: Trajectory): string {
+  return messages.findLast((message) => message.role === "assistant")?.content ?? "";
 }
