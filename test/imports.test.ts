@@ -115,6 +115,15 @@ test("arrows point inwards only, and each extension says what it is in 150 words
   expect(words.filter(([, count]) => Number(count) > 150)).toEqual([]);
 });
 
+test("tests of the core import no extension", () => {
+  const tests = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+    .map((path) => `src/${path.replaceAll("\\", "/")}`)
+    .filter((path) => /\.(test|fixture)\.ts$/.test(path));
+  expect(tests.length).toBeGreaterThan(100);
+  const leading = tests.filter((path) => importsOf(path).some((specifier) => target(path, specifier).startsWith("extensions/")));
+  expect(leading).toEqual([]);
+});
+
 test("docs/architecture.md shows the same parts", () => {
   expect(readFileSync(join(root, "docs/architecture.md"), "utf8")).toContain(houseTable());
 });

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { jsonSchema, tool } from "ai";
 import { expect, test, vi } from "vitest";
 import { z } from "zod";
+import { z as z3 } from "zod3";
 import { ConfigError } from "../../src/core/errors.ts";
 import { callTool } from "../../src/rollouts/call-tool.ts";
 import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
@@ -157,4 +158,9 @@ test("callbacks of a user interface and settings of sampling are no reason to re
     type: "dynamic",
   };
   expect(fromAiSdk({ t: tool })).toHaveLength(1);
+});
+
+test("a schema of the published zod 3 is refused by name", () => {
+  const ofSdk = { find: { inputSchema: z3.object({ title: z3.string() }), execute: () => [] } };
+  expect(() => fromAiSdk(ofSdk)).toThrow(/find.inputSchema is "a schema of zod 3"; expected a schema of zod 4/);
 });

@@ -1,4 +1,3 @@
-import { judgeReward } from "../../extensions/judge/rewards.ts";
 import "../../test/office.ts";
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,9 +11,6 @@ import type { UserConfig } from "../training/config/user-config.ts";
 import type { TrainingEvent } from "../training/record/events.ts";
 import { train } from "../training/trainer.ts";
 import { createRewards } from "./create.ts";
-import { addRewards } from "./kinds.ts";
-
-addRewards({ judge: judgeReward });
 
 export const key = "sk-very-secret-0123456789";
 export const small: UserConfig = {

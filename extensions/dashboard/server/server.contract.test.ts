@@ -6,12 +6,12 @@ import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { readControl, takeRequests } from "../../../src/runs/control.ts";
 import { CreditWriter } from "../../../src/runs/credits.ts";
 import { layout } from "../../../src/runs/layout.ts";
-import { filesOf, kinds, withSpecial } from "../../../src/runs/special-files.fixture.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
-import { wholeRun } from "../../../src/runs/whole-run.fixture.ts";
 import { createRun } from "../../../src/runs/write.ts";
 import { readRemarks } from "../../inspect/remarks.ts";
 import { writeRescored } from "../../inspect/rescored.ts";
+import { filesOf, kinds, withSpecial } from "../../inspect/special-files.fixture.ts";
+import { wholeRun } from "../../inspect/whole-run.fixture.ts";
 import { type Dashboard, startDashboard } from "./server.ts";
 import { TokenTexts } from "./token-texts.ts";
 

@@ -137,3 +137,42 @@ test("a system column, tools as JSON, columns of provenance and nulls of a table
 test("messages under ShareGPT's name are messages", () => {
   expect(read([{ conversations: said }])).toEqual([{ messages: said }]);
 });
+
+const turns = [
+  { from: "human", value: "Where is Tea?" },
+  { from: "gpt", value: "8" },
+  { from: "human", value: "Sure?" },
+  { from: "gpt", value: "7" },
+];
+
+test.each([
+  ["weight", { conversations: turns.map((turn, i) => (i === 1 ? { ...turn, weight: 0 } : turn)) }],
+  ["loss_mask of the row", { conversations: turns, loss_mask: [1, 0, 1, 1] }],
+])("a message of ShareGPT that is not to be learned is shown and not learned: %s", (_, row) => {
+  expect(read([row])[0].messages).toEqual([
+    { role: "user", content: "Where is Tea?" },
+    { role: "assistant", content: "8", learned: false },
+    { role: "user", content: "Sure?" },
+    { role: "assistant", content: "7" },
+  ]);
+});
+
+test("ATIF's steps that were copied, or that no model made, are shown and not learned; an observation without an agent is refused", () => {
+  const agent = { name: "a", version: "1" };
+  const step = (source: string, message: string, more: object = {}) => ({ step_id: 1, source, message, ...more });
+  const steps = [
+    step("user", "Hi"),
+    step("agent", "copied", { is_copied_context: true, metrics: { prompt_tokens: 1 } }),
+    step("user", "And?"),
+    step("agent", "dispatched", { llm_call_count: 0 }),
+    step("user", "So?"),
+    step("agent", "said", { llm_call_count: 1, timestamp: "2026-01-01" }),
+  ];
+  const readSteps = (more: object[]) => read([{ schema_version: "ATIF-v1.7", agent, steps: [...steps, ...more] }]);
+  expect(
+    readSteps([])[0].messages.map((message) => (message.role === "assistant" ? (message.learned ?? true) : message.content)),
+  ).toEqual([...["Hi", false, "And?", false, "So?", true]]);
+  expect(() => readSteps([step("system", "", { observation: { results: [{ content: "compacted" }] } })])).toThrow(
+    "steps.6.observation",
+  );
+});

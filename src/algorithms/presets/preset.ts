@@ -12,7 +12,7 @@ import { aggregation, type Composition, commonSettings, fixed, miniBatches } fro
 export interface Preset<Settings extends z.ZodObject = z.ZodObject> {
   readonly settings: Settings;
   readonly source: string;
-  /** What its settings compose. Default: the parts that they name. */
+  /** Returns the parts that its settings compose. Default: those that they name. */
   composition?(config: z.output<Settings>): Composition;
   /** How its rollouts are sampled unless the user says otherwise. */
   readonly rollout?: { readonly groupSize?: number; readonly branching?: object };

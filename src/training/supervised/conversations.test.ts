@@ -2,12 +2,8 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { conversationFormats } from "../../../extensions/formats/conversations/formats.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { readConversations } from "./conversations.ts";
-import { addConversationFormats } from "./formats.ts";
-
-addConversationFormats(conversationFormats);
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-conversations-"));
 function file(...lines: readonly unknown[]): string {
@@ -115,29 +111,6 @@ test.each([
   ],
   ["verl's trainable", { messages: [question, { ...wrong, trainable: false }, again, answer] }],
   ["LLaMA-Factory's loss_mask of the row", { messages: [question, wrong, again, answer], loss_mask: [1, 0, 1, 1] }],
-  [
-    "weight in ShareGPT",
-    {
-      conversations: [
-        { from: "human", value: "Where is Tea?" },
-        { from: "gpt", value: "8", weight: 0 },
-        { from: "human", value: "Sure?" },
-        { from: "gpt", value: "7" },
-      ],
-    },
-  ],
-  [
-    "loss_mask of a ShareGPT row",
-    {
-      conversations: [
-        { from: "human", value: "Where is Tea?" },
-        { from: "gpt", value: "8" },
-        { from: "human", value: "Sure?" },
-        { from: "gpt", value: "7" },
-      ],
-      loss_mask: [1, 0, 1, 1],
-    },
-  ],
 ])("a message that is not to be learned is shown and not learned: %s", (_, row) => {
   const [{ messages }] = readConversations(file(row));
   expect(messages).toEqual([question, { ...wrong, learned: false }, again, answer]);

@@ -2,11 +2,11 @@ import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
-import { writeGguf } from "../../extensions/local/model/gguf/write.ts";
-import { loadModel } from "../../extensions/local/model/model-folder.ts";
-import { startHub } from "../../test/hub-server.ts";
-import { writeTinyModel } from "../../test/tiny-model.ts";
-import { modelFolder } from "./model.ts";
+import { modelFolder } from "../../../../src/sdk/model.ts";
+import { startHub } from "../../../../test/hub-server.ts";
+import { writeTinyModel } from "../../../../test/tiny-model.ts";
+import { loadModel } from "../model-folder.ts";
+import { writeGguf } from "./write.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gguf-model-"));
 const plain = join(folder, "plain");

@@ -3,11 +3,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { judgeServer, scoring } from "../../extensions/judge/server.fixture.ts";
-import { readMetrics, readTimings } from "../runs/read.ts";
-import type { UserConfig } from "../training/config/user-config.ts";
-import type { TrainingEvent } from "../training/record/events.ts";
-import { key, metricsOf, newFolder, shareOfC, work } from "./training.fixture.ts";
+import { addRewards } from "../../src/rewards/kinds.ts";
+import { key, metricsOf, newFolder, shareOfC, work } from "../../src/rewards/training.fixture.ts";
+import { readMetrics, readTimings } from "../../src/runs/read.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
+import type { TrainingEvent } from "../../src/training/record/events.ts";
+import { judgeReward } from "./rewards.ts";
+import { judgeServer, scoring } from "./server.fixture.ts";
+
+addRewards({ judge: judgeReward });
 
 const everyFile = (folder: string) =>
   readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -1,18 +1,18 @@
-import { judgeReward } from "../../extensions/judge/rewards.ts";
-import { addRewards } from "./kinds.ts";
+import { addRewards } from "../../src/rewards/kinds.ts";
+import { judgeReward } from "./rewards.ts";
 import "../../test/office.ts";
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
-import { attemptsIn, judgeServer, scoring } from "../../extensions/judge/server.fixture.ts";
+import { defineReward } from "../../src/rewards/reward.ts";
+import { readMetrics, readRun } from "../../src/runs/read.ts";
+import { planRun, train } from "../../src/sdk/train.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { lettersEnvironment } from "../../test/letters.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
-import { readMetrics, readRun } from "../runs/read.ts";
-import { planRun, train } from "../sdk/train.ts";
-import type { UserConfig } from "../training/config/user-config.ts";
-import { defineReward } from "./reward.ts";
+import { attemptsIn, judgeServer, scoring } from "./server.fixture.ts";
 
 addRewards({ judge: judgeReward });
 

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { readIndex, TrajectoryReader } from "../../extensions/inspect/read-index.ts";
-import { readMetrics } from "./read.ts";
-import { addStep, trajectoryOf } from "./store.fixture.ts";
-import { createRun } from "./write.ts";
+import { readMetrics } from "../../src/runs/read.ts";
+import { addStep, trajectoryOf } from "../../src/runs/store.fixture.ts";
+import { createRun } from "../../src/runs/write.ts";
+import { readIndex, TrajectoryReader } from "./read-index.ts";
 
 // A real disk that is full: a file system of 256 KB in memory, which only root on Linux can make.
 test.runIf(process.platform === "linux" && process.getuid?.() === 0)(

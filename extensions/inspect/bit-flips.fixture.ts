@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { RetrogradeError } from "../core/errors.ts";
-import { randomStream } from "../core/random.ts";
-import { layout } from "./layout.ts";
+import { RetrogradeError } from "../../src/core/errors.ts";
+import { randomStream } from "../../src/core/random.ts";
+import { layout } from "../../src/runs/layout.ts";
 import { contentOf, WarnedError } from "./whole-run.fixture.ts";
 
 /**

@@ -1,16 +1,16 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { readCredits } from "../../extensions/inspect/read-credits.ts";
-import { readIndex } from "../../extensions/inspect/read-index.ts";
-import { newestWhole, writeCheckpoint } from "./checkpoints.ts";
-import { readControl, recordControl } from "./control.ts";
-import { encodeCredits } from "./credits.ts";
-import { layout } from "./layout.ts";
-import { appendMessage, readMessages } from "./live.ts";
-import { readEvaluations, readMetrics, readRun, readSummary, readTimings, readTrajectories } from "./read.ts";
-import type { EvaluationRecord, Summary } from "./records.ts";
-import { addStep, newRun, trajectoryOf } from "./store.fixture.ts";
-import { finishRun, writeEvaluation } from "./write.ts";
+import { newestWhole, writeCheckpoint } from "../../src/runs/checkpoints.ts";
+import { readControl, recordControl } from "../../src/runs/control.ts";
+import { encodeCredits } from "../../src/runs/credits.ts";
+import { layout } from "../../src/runs/layout.ts";
+import { appendMessage, readMessages } from "../../src/runs/live.ts";
+import { readEvaluations, readMetrics, readRun, readSummary, readTimings, readTrajectories } from "../../src/runs/read.ts";
+import type { EvaluationRecord, Summary } from "../../src/runs/records.ts";
+import { addStep, newRun, trajectoryOf } from "../../src/runs/store.fixture.ts";
+import { finishRun, writeEvaluation } from "../../src/runs/write.ts";
+import { readCredits } from "./read-credits.ts";
+import { readIndex } from "./read-index.ts";
 
 const progress = { step: 0, position: 4, episodes: 8, toolCalls: 2, sampledTokens: 9, wallSeconds: 1, peakRssMb: 1 };
 const estimate = { mean: 0.5, low: 0.25, high: 0.75 };
