@@ -76,7 +76,7 @@ export async function beginningOf(
     const position = (batchesBefore + batch) * tasksPerStep + index;
     const [task] = taskSamplerOf(config.rollout.tasks).needsOutcomes
       ? [await taskNamed(environment, wanted, split, episodeTimeoutMs)]
-      : await trainingTasks(environment, position, 1, config.seed, split, episodeTimeoutMs);
+      : await trainingTasks(environment, position, 1, config.seed, { split, timeoutMs: episodeTimeoutMs });
     return { task: same(task, wanted), seed: seedOf(config.seed, "rollout", origin.step), group };
   }
   const tasks = await evaluationTasks(environment, origin.split, index + 1, episodeTimeoutMs);

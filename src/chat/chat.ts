@@ -94,24 +94,10 @@ export function makeChat(plainTokenizer: Tokenizer, settings: Partial<ChatSettin
 
 function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Chat {
   const { render, control, format, found, likely, toolsIn } = renderingOf(plainTokenizer, settings);
-  const { thinking = "template" } = settings;
   const tokenizer = withStops(plainTokenizer, format);
-  const { stopAt, turnEnd } = turnEndsOf(tokenizer, plainTokenizer);
+  const parts = { ...{ render, control, format, tokenizer }, ...turnEndsOf(tokenizer, plainTokenizer) };
   const { timeOf, after } = templateTimes();
-
-  /** Where the action that continues the context ends in the next rendering; undefined if that rendering changes what was there. */
-  const actionEnd = (context: ChatContext, actionText: string, message: AssistantMessage, next: string): number | undefined => {
-    if (!next.startsWith(context.text)) return undefined;
-    const start = context.text.length;
-    // The common case needs no second rendering: the template repeats what the model wrote.
-    if (next.startsWith(actionText, start) && stopAt(next, start + actionText.length) !== "") return start + actionText.length;
-    const alone = render([...context.ids.conversation(), message], context.tools, false);
-    if (!alone.startsWith(context.text) || !next.startsWith(alone)) return undefined;
-    return turnEnd(alone, start, message);
-  };
-
-  const isEnded = (action: readonly TokenId[]): boolean => tokenizer.stopTokens.includes(action.at(-1) ?? -1);
-  const actionText = (action: readonly TokenId[]): string => tokenizer.decode(isEnded(action) ? action.slice(0, -1) : action);
+  const extended = extender(parts, settings.thinking ?? "template");
 
   return {
     tokenizer,
@@ -122,7 +108,7 @@ function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Cha
     grammars: new Grammars(tokenizer, format),
     // Without a known format there are no tools; what looks like a call of the most common one is still none of the answer.
     read: (text, conversation, schemaOf) => (format ?? hermes).read(text, conversation, schemaOf),
-    actionText,
+    actionText: (action) => actionText(tokenizer, action),
     open: (conversation, tools) =>
       after(undefined, () => {
         const messages = visibleMessages(conversation);
@@ -130,22 +116,7 @@ function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Cha
         return { tools, ids: Context.of(control.encode(text), messages), text, rewritten: false };
       }),
     extend: (before, action, said, answers, tools = before.tools) =>
-      after(before, () => {
-        const context = { ...before, tools };
-        const message = thinking === "template" ? said : withoutReasoning(said);
-        const messages = visibleMessages([...context.ids.conversation(), message, ...answers]);
-        const text = render(messages, tools, true);
-        const dropped = thinking === "drop" && said.reasoning !== undefined;
-        const end = dropped ? undefined : actionEnd(context, actionText(action), message, text);
-        if (end === undefined) {
-          const ids = context.ids.extend(action, [message]).branch(control.encode(text), messages);
-          return { ...context, ids, text, rewritten: true };
-        }
-        // An action that was cut off gets its end of turn here, as part of what follows it.
-        const follow = text.slice(isEnded(action) ? end + stopAt(text, end).length : end);
-        const ids = context.ids.extend(action, [message]).extend(control.encode(follow), answers);
-        return { ...context, ids, text, rewritten: false };
-      }),
+      after(before, () => extended({ ...before, tools }, action, said, answers)),
     resume: (context, action, text, message, answers) =>
       after(context, () => ({
         ...context,
@@ -153,34 +124,94 @@ function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Cha
         text: context.text + tokenizer.decode(action) + text,
         rewritten: false,
       })),
-    retract: (context, action, message) =>
-      after(context, () => {
-        const textOf = (count: number) => tokenizer.decode(action.slice(0, count));
-        let kept = action.length;
-        while (!message.content.startsWith(textOf(kept))) kept--;
-        const added = tokenizer.encode(message.content.slice(textOf(kept).length));
-        return {
-          ...context,
-          ids: context.ids.extend([...action.slice(0, kept), ...added], [message]),
-          text: context.text + message.content,
-          rewritten: kept < action.length || added.length > 0,
-        };
-      }),
+    retract: (context, action, message) => after(context, () => retracted(tokenizer, context, action, message)),
     action: (context, message) => {
       const renderAll = () => render([...context.ids.conversation(), message], context.tools, false);
-      const text = withinTemplateTime(timeOf(context), renderAll);
-      const start = context.text.length;
-      const end = turnEnd(text, start, message);
-      if (!text.startsWith(context.text) || stopAt(text, end) === "") {
-        throw new ModelError("chat template", text, {
-          expected: "the generation prompt, the assistant's message and an end-of-turn token",
-          hint: "Demonstrations need a template that shows an assistant's message as the model has to write it.",
-        });
-      }
-      if (format !== undefined) requireCalls(message, format.read(text.slice(start, end), []).calls);
-      return text.slice(start, end + stopAt(text, end).length);
+      return demonstrated(parts, context, message, withinTemplateTime(timeOf(context), renderAll));
     },
   };
+}
+
+type ChatParts = Pick<ReturnType<typeof renderingOf>, "render" | "control" | "format"> &
+  ReturnType<typeof turnEndsOf> & { readonly tokenizer: Tokenizer };
+
+const isEnded = ({ stopTokens }: Tokenizer, action: readonly TokenId[]): boolean => stopTokens.includes(action.at(-1) ?? -1);
+
+function actionText(tokenizer: Tokenizer, action: readonly TokenId[]): string {
+  return tokenizer.decode(isEnded(tokenizer, action) ? action.slice(0, -1) : action);
+}
+
+/** Makes the context after an action and its answers. */
+function extender(
+  { render, control, tokenizer, stopAt, turnEnd }: ChatParts,
+  thinking: NonNullable<ChatSettings["thinking"]>,
+): (context: ChatContext, action: readonly TokenId[], said: AssistantMessage, answers: readonly Message[]) => ChatContext {
+  /** Where the action that continues the context ends in the next rendering; undefined if that rendering changes what was there. */
+  const actionEnd = (context: ChatContext, written: string, message: AssistantMessage, next: string): number | undefined => {
+    if (!next.startsWith(context.text)) return undefined;
+    const start = context.text.length;
+    // The common case needs no second rendering: the template repeats what the model wrote.
+    if (next.startsWith(written, start) && stopAt(next, start + written.length) !== "") return start + written.length;
+    const alone = render([...context.ids.conversation(), message], context.tools, false);
+    if (!alone.startsWith(context.text) || !next.startsWith(alone)) return undefined;
+    return turnEnd(alone, start, message);
+  };
+
+  return (context, action, said, answers) => {
+    const message = thinking === "template" ? said : withoutReasoning(said);
+    const messages = visibleMessages([...context.ids.conversation(), message, ...answers]);
+    const text = render(messages, context.tools, true);
+    const dropped = thinking === "drop" && said.reasoning !== undefined;
+    const end = dropped ? undefined : actionEnd(context, actionText(tokenizer, action), message, text);
+    if (end === undefined) {
+      const ids = context.ids.extend(action, [message]).branch(control.encode(text), messages);
+      return { ...context, ids, text, rewritten: true };
+    }
+    // An action that was cut off gets its end of turn here, as part of what follows it.
+    const follow = text.slice(isEnded(tokenizer, action) ? end + stopAt(text, end).length : end);
+    const ids = context.ids.extend(action, [message]).extend(control.encode(follow), answers);
+    return { ...context, ids, text, rewritten: false };
+  };
+}
+
+function retracted(
+  tokenizer: Tokenizer,
+  context: ChatContext,
+  action: readonly TokenId[],
+  message: AssistantMessage,
+): ChatContext {
+  const textOf = (count: number) => tokenizer.decode(action.slice(0, count));
+  let kept = action.length;
+  while (!message.content.startsWith(textOf(kept))) kept--;
+  const added = tokenizer.encode(message.content.slice(textOf(kept).length));
+  return {
+    ...context,
+    ids: context.ids.extend([...action.slice(0, kept), ...added], [message]),
+    text: context.text + message.content,
+    rewritten: kept < action.length || added.length > 0,
+  };
+}
+
+/**
+ * Returns the text of a message in a rendering that ends with it.
+ * @throws ModelError if the rendering does not continue the context, or the message does not end in it
+ */
+function demonstrated(
+  { format, stopAt, turnEnd }: ChatParts,
+  context: ChatContext,
+  message: AssistantMessage,
+  text: string,
+): string {
+  const start = context.text.length;
+  const end = turnEnd(text, start, message);
+  if (!text.startsWith(context.text) || stopAt(text, end) === "") {
+    throw new ModelError("chat template", text, {
+      expected: "the generation prompt, the assistant's message and an end-of-turn token",
+      hint: "Demonstrations need a template that shows an assistant's message as the model has to write it.",
+    });
+  }
+  if (format !== undefined) requireCalls(message, format.read(text.slice(start, end), []).calls);
+  return text.slice(start, end + stopAt(text, end).length);
 }
 
 /** @throws ModelError if a template does not show all calls of a message */

@@ -163,7 +163,7 @@ async function evaluateInto(opened: Opened): Promise<Evaluated> {
     const records = results.map(({ record }) => record);
     const page = (written: EvaluationReport) => options.page?.(written, trajectories) ?? "";
     const seconds = (performance.now() - started) / 1000;
-    const report = finishEvaluation(folder, records, seconds, page, prices, options.judge?.prices);
+    const report = finishEvaluation(folder, records, seconds, page, { prices, judgePrices: options.judge?.prices });
     return { folder, report, trajectories };
   } finally {
     await open?.dispose();

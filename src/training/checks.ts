@@ -98,7 +98,7 @@ export async function checkOpened(
   requireCapabilities(config, engine.info);
   if (rewards.some(({ check }) => check !== undefined)) {
     const { split, episodeTimeoutMs } = config.rollout;
-    for (const task of await trainingTasks(environment, 0, 1, config.seed, split, episodeTimeoutMs))
+    for (const task of await trainingTasks(environment, 0, 1, config.seed, { split, timeoutMs: episodeTimeoutMs }))
       for (const part of rewards) part.check?.(task);
   }
   if (environment.roles !== undefined) await requireFirstPrompt(environment, config.rollout.episodeTimeoutMs); // its `start` names roles and rewards

@@ -38,7 +38,7 @@ export interface TokenActorOptions {
 /** A model that is sampled through its chat template, or through the episode's text protocol: tokens in, tokens out. */
 export function tokenActor(sampler: Sampler, chat: Chat, { from, onAction }: TokenActorOptions = {}): Actor {
   return {
-    begin: (live, options) => new TokenSession(sampler, chat, live, options, from, onAction),
+    begin: (live, options) => new TokenSession(sampler, chat, live, options, { from, onAction }),
     policy: (options, turns, signal) => tokenPolicy(sampler, chat, options, turns, signal),
     release: (id) => sampler.release(id),
   };
@@ -58,8 +58,7 @@ class TokenSession implements ActorSession {
     chat: Chat,
     { episode, tools }: Opening,
     options: RolloutOptions,
-    from: EpisodeState | undefined,
-    onAction: OnAction | undefined,
+    { from, onAction }: { readonly from?: EpisodeState | undefined; readonly onAction?: OnAction | undefined },
   ) {
     this.#sampler = sampler;
     this.#chat = chat;

@@ -10,24 +10,14 @@ import type { PolicyAction, PolicyRequest, TokenPolicy } from "../../environment
 import type { RolloutOptions } from "../options.ts";
 import { CapturedHistories } from "./captured.ts";
 
-/**
- * A model that is sampled in token ids or in messages, for an environment that holds the conversation itself.
- * @param turns gets one for each action, its context and ids as they were sampled
- */
-export function tokenPolicy(
+/** Draws actions of an episode, by the number of its request and of the attempt at it. */
+function drawing(
   sampler: Sampler,
-  chat: Chat,
   { id, seed, draws, maxTurns, maxTokens, temperature = 1, topP = 1, topK = 0 }: RolloutOptions,
-  turns: Turn[],
   signal: AbortSignal,
-): TokenPolicy {
-  const { maxLength, vocabularySize, capabilities } = sampler.info;
-  const canMask = capabilities.includes("masked-sampling");
-  const histories = new CapturedHistories(chat);
-  let requests = 0;
+) {
   let inFlight = 0;
-  let redrawn = 0;
-  const act = async (
+  return async (
     { context, stopTokens, stopStrings = [], ...request }: PolicyRequest,
     [index, attempt]: readonly [index: number, attempt: number],
     more: Pick<SampleRequest, "mask" | "onToken" | "topLogprobs"> = {},
@@ -39,7 +29,7 @@ export function tokenPolicy(
     try {
       const action = await sampler.sample({
         context,
-        maxTokens: Math.min(maxTokens, request.maxTokens, maxLength - context.length),
+        maxTokens: Math.min(maxTokens, request.maxTokens, sampler.info.maxLength - context.length),
         stopTokens,
         ...(stopStrings.length === 0 ? {} : { stopStrings }),
         seed: seedOf(seed, "sample", draws?.id ?? id, index, ...(attempt === 0 ? [] : [attempt])),
@@ -51,32 +41,52 @@ export function tokenPolicy(
       inFlight--;
     }
   };
-  const keep = (
-    action: SampledAction,
-    context: Context,
-    rewritten: boolean,
-    calls: Pick<Turn, "toolCalls" | "invalidToolCalls">,
-  ) =>
-    turns.push({
-      trajectory: id,
-      turn: turns.length,
-      context,
-      action: action.tokens,
-      samplerLogprobs: action.logprobs,
-      ...(action.masked === undefined ? {} : { masked: action.masked }),
-      entropies: action.entropies,
-      weightVersion: action.weightVersion,
-      rewritten,
-      truncated: action.finish === "length",
-      ...calls,
-    });
+}
+
+/** Appends an action to the turns of an episode, as it was sampled. */
+function keep(
+  turns: Turn[],
+  action: SampledAction,
+  turn: Pick<Turn, "trajectory" | "context" | "rewritten" | "toolCalls" | "invalidToolCalls">,
+): void {
+  turns.push({
+    turn: turns.length,
+    action: action.tokens,
+    samplerLogprobs: action.logprobs,
+    ...(action.masked === undefined ? {} : { masked: action.masked }),
+    entropies: action.entropies,
+    weightVersion: action.weightVersion,
+    truncated: action.finish === "length",
+    ...turn,
+  });
+}
+
+/**
+ * A model that is sampled in token ids or in messages, for an environment that holds the conversation itself.
+ * @param turns gets one for each action, its context and ids as they were sampled
+ */
+export function tokenPolicy(
+  sampler: Sampler,
+  chat: Chat,
+  options: RolloutOptions,
+  turns: Turn[],
+  signal: AbortSignal,
+): TokenPolicy {
+  const { id, maxTokens, temperature = 1, topP = 1, topK = 0 } = options;
+  const { maxLength, vocabularySize, capabilities } = sampler.info;
+  const canMask = capabilities.includes("masked-sampling");
+  const histories = new CapturedHistories(chat);
+  const act = drawing(sampler, options, signal);
+  let requests = 0;
+  let redrawn = 0;
   const sample = async (request: PolicyRequest): Promise<PolicyAction> => {
     const { context } = request;
     const action = await act(request, [requests++, 0]);
     const before = turns.at(-1);
     const previous = before === undefined ? undefined : Context.from(before.context).extend(before.action);
     const rewritten = previous !== undefined && commonPrefix(previous, context) < previous.length;
-    keep(action, previous?.branch(context) ?? Context.of(context), rewritten, { toolCalls: 0, invalidToolCalls: 0 });
+    const branch = previous?.branch(context) ?? Context.of(context);
+    keep(turns, action, { trajectory: id, context: branch, rewritten, toolCalls: 0, invalidToolCalls: 0 });
     return { tokens: action.tokens, logprobs: action.logprobs, finish: action.finish };
   };
   const converse = async (request: ConversationRequest): Promise<ConversationReply> => {
@@ -96,7 +106,7 @@ export function tokenPolicy(
       });
       const { message, toolCalls, invalidToolCalls } = read(action);
       histories.keep(conversation, { action: action.tokens, message }, turns.length);
-      keep(action, context.ids, context.rewritten, { toolCalls, invalidToolCalls });
+      keep(turns, action, { trajectory: id, context: context.ids, rewritten: context.rewritten, toolCalls, invalidToolCalls });
       return replyOf(message, action, context.ids);
     } finally {
       close();

@@ -80,7 +80,11 @@ test("a split may have any name, and a name that is none of them is refused", as
   );
   await expect(checkSplit(other, "rollout.split", "esay")).rejects.toThrow(/Did you mean "easy"/);
   await expect(checkSplit(other, "rollout.split", "train")).rejects.toThrow(/expected "easy"/);
-  expect((await trainingTasks(other, 0, 3, 1, "easy")).map(({ id }) => id.split("/")[0])).toEqual(["easy", "easy", "easy"]);
+  expect((await trainingTasks(other, 0, 3, 1, { split: "easy" })).map(({ id }) => id.split("/")[0])).toEqual([
+    "easy",
+    "easy",
+    "easy",
+  ]);
   // A generated world has no end, but not in every name.
   const endless = { ...lettersEnvironment(), size: (split: string) => (split === "test" ? Number.POSITIVE_INFINITY : 0) };
   await expect(checkSplit(endless, "evaluation.split", "tset")).rejects.toThrow(/Did you mean "test"/);

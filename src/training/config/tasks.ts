@@ -26,8 +26,7 @@ export async function trainingTasks(
   position: number,
   count: number,
   seed: number,
-  split: Split = trainSplit,
-  timeoutMs = answerMs,
+  { split = trainSplit, timeoutMs = answerMs }: { readonly split?: Split | undefined; readonly timeoutMs?: number } = {},
 ): Promise<Task[]> {
   const size = await sizeOf(environment, split, timeoutMs);
   return tasksAt(environment, split, epochsSampler.indices({ size, position, count, seed, outcomes: new Map() }, {}), timeoutMs);

@@ -198,8 +198,7 @@ export function finishEvaluation(
   evaluations: readonly EvaluationRecord[],
   seconds: number,
   page: (report: EvaluationReport) => string,
-  prices?: Prices,
-  judgePrices?: Prices,
+  { prices, judgePrices }: { readonly prices?: Prices | undefined; readonly judgePrices?: Prices | undefined } = {},
 ): EvaluationReport {
   const cost = prices && costOf(evaluations, prices);
   const judgeCost = judgePrices && judgeCostOf(evaluations, judgePrices);

@@ -32,6 +32,13 @@ export interface RunEvaluationsArguments {
 
 type EvaluationTime = EvaluationRecord["when"];
 
+interface Round {
+  readonly when: EvaluationTime;
+  readonly step: number;
+  readonly split: Split;
+  readonly tasks: number;
+}
+
 /** The evaluations of a run. Each is written once, and read back by a run that continues. */
 export class RunEvaluations {
   readonly #args: RunEvaluationsArguments;
@@ -57,7 +64,7 @@ export class RunEvaluations {
   /** Evaluates while training, if it is time to. */
   async during(step: number): Promise<void> {
     const { every, split, tasks } = this.#args.config.evaluation.during;
-    if (every > 0 && step > 0 && step % every === 0) await this.#round("during", step, split, tasks, 1);
+    if (every > 0 && step > 0 && step % every === 0) await this.#round({ when: "during", step, split, tasks }, 1);
   }
 
   /** Returns what the evaluations at the start and the end say, for the run's summary. */
@@ -72,7 +79,7 @@ export class RunEvaluations {
   async #end(when: "before" | "after", step: number, onlyKnown = false): Promise<void> {
     const { tasks, k } = this.#args.config.evaluation;
     if (tasks === 0) return;
-    for (const split of this.#splits()) await this.#round(when, step, split, tasks, k, onlyKnown);
+    for (const split of this.#splits()) await this.#round({ when, step, split, tasks }, k, onlyKnown);
   }
 
   #splits(): Split[] {
@@ -80,22 +87,17 @@ export class RunEvaluations {
     return challenge && split !== "challenge" ? [split, "challenge"] : [split];
   }
 
-  async #round(when: EvaluationTime, step: number, split: Split, tasks: number, k: number, onlyKnown = false): Promise<void> {
+  async #round(round: Round, k: number, onlyKnown = false): Promise<void> {
     const { folder, config } = this.#args;
+    const { when, step, split } = round;
     for (const plan of decodingPlans(config.evaluation, k)) {
       const known = readEvaluation(folder, { when, step, split, decoding: plan.decoding });
       requireNoWarnings(folder, known?.warnings, whereOf(when), config.limits.strict);
-      if (known === undefined && !onlyKnown) await this.#once(when, step, split, tasks, plan);
+      if (known === undefined && !onlyKnown) await this.#once(round, plan);
     }
   }
 
-  async #once(
-    when: EvaluationTime,
-    step: number,
-    split: Split,
-    tasks: number,
-    { decoding, temperature, k }: DecodingPlan,
-  ): Promise<void> {
+  async #once({ when, step, split, tasks }: Round, { decoding, temperature, k }: DecodingPlan): Promise<void> {
     const { folder, config, engine, chat, environment, tools, onEvent, signal } = this.#args;
     const { rollout, seed, limits } = config;
     const where = whereOf(when);

@@ -22,7 +22,7 @@ export async function checkBranching(
   environment: Environment,
 ): Promise<string | undefined> {
   if (branching === "off") return undefined;
-  const task = present((await trainingTasks(environment, 0, 1, seed, split))[0], "a training task");
+  const task = present((await trainingTasks(environment, 0, 1, seed, { split }))[0], "a training task");
   const forking = await firstForking(environment, task);
   if ("by" in forking)
     return `Rollouts branch: episodes are ${forking.by === "clone" ? "copied" : "played again, call by call"}.`;

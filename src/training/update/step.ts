@@ -4,7 +4,7 @@ import { EngineError } from "../../core/errors.ts";
 import { host } from "../../core/host.ts";
 import { randomStream } from "../../core/random.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
-import type { EngineCritic } from "../../engines/engine.ts";
+import type { Engine, EngineCritic } from "../../engines/engine.ts";
 import type { TurnCredit } from "../../runs/credits.ts";
 import type { StepRecord, TimingRecord } from "../../runs/records.ts";
 import { branchingMetrics } from "../sampling/branching.ts";
@@ -44,22 +44,16 @@ export async function trainingStep(
   rollouts: StepRollouts,
   critic?: EngineCritic,
 ): Promise<StepResult> {
-  const { config, engine, rewards = [], onEvent, signal, onLeft } = args;
+  const { config, engine, onEvent, signal, onLeft } = args;
   const { seed, steps, rollout, optimizer, algorithm, limits, record } = config;
-  const { groups, trained, tasks, metrics, rolloutSeconds, rewardSeconds, sampledTokens, ahead, remote } = rollouts;
+  const { groups, trained, tasks, metrics, ahead } = rollouts;
   const { weightVersion } = engine;
 
   const started = performance.now();
   onEvent({ type: "phase", phase: "update", step, total: 1 });
   const trajectories = groups.flatMap((group) => group.trajectories);
   const rolled = rolloutMetrics(groups, weightVersion);
-  if (ahead === undefined && Number(rolled.staleTurns) > 0) {
-    const versions = [...new Set(groups.flatMap(turnVersions))];
-    throw new EngineError(`weights that sampled ${rolled.staleTurns} turns of step ${step}`, versions, {
-      expected: `${weightVersion}, the trainer's optimiser steps, for every turn`,
-      hint: "Stale rollouts are trained on only where rollout.ahead and correction say so.",
-    });
-  }
+  if (ahead === undefined) requireFresh(groups, step, weightVersion, Number(rolled.staleTurns));
   const learningRate = scheduledLearningRate(step, steps, optimizer);
   // The coats of the policy, inside out: the engine, interruption (of its calls alone), masked tokens (before anything reads log-probs), the
   // sampler's gap (of what is trained), credits (of what was applied), a teacher (read by the algorithm alone).
@@ -82,17 +76,16 @@ export async function trainingStep(
       randomStream(seed, "update", step),
       config.correction === "off" ? undefined : config.correction,
     );
-    const { training, remote: trainedRemotely } = engine.takeStats();
+    const stats = engine.takeStats();
     const updateSeconds = (performance.now() - started) / 1000;
     await observed?.rescore(trained.slice(0, record.after));
     engine.takeStats(); // what was looked at again is no training
-    return { updated, training, trainedRemotely, updateSeconds };
+    return { updated, timing: { step, ...timingOf(rollouts, args.rewards ?? [], updateSeconds, stats) } };
   };
-  const { updated, training, trainedRemotely, updateSeconds } = await update().catch((error: unknown) => {
+  const { updated, timing } = await update().catch((error: unknown) => {
     onLeft?.(settled());
     throw error;
   });
-  const { computedTokens, denseTokens } = training;
 
   return {
     record: {
@@ -106,25 +99,44 @@ export async function trainingStep(
         ...updated,
       },
     },
-    timing: {
-      step,
-      rolloutSeconds,
-      ...(rewards.length === 0 ? {} : { rewardSeconds }),
-      ...(ahead === undefined ? {} : { waitedSeconds: ahead.waitedSeconds }),
-      updateSeconds,
-      sampledTokens,
-      sampledTokensPerSecond: sampledTokens / rolloutSeconds,
-      trainedTokens: computedTokens,
-      trainedTokensPerSecond: computedTokens / updateSeconds,
-      denseTokens,
-      ...remoteTiming([remote, trainedRemotely]),
-      rssMb: host.residentBytes() / 2 ** 20,
-    },
+    timing,
     tasks,
     trajectories,
     credits: observed?.credits(),
     trained,
   };
+}
+
+/** The times of a step, as its record has them. */
+function timingOf(
+  { rolloutSeconds, rewardSeconds, sampledTokens, ahead, remote }: StepRollouts,
+  rewards: readonly unknown[],
+  updateSeconds: number,
+  { training: { computedTokens, denseTokens }, remote: trainedRemotely }: ReturnType<Engine["takeStats"]>,
+): Omit<TimingRecord, "step"> {
+  return {
+    rolloutSeconds,
+    ...(rewards.length === 0 ? {} : { rewardSeconds }),
+    ...(ahead === undefined ? {} : { waitedSeconds: ahead.waitedSeconds }),
+    updateSeconds,
+    sampledTokens,
+    sampledTokensPerSecond: sampledTokens / rolloutSeconds,
+    trainedTokens: computedTokens,
+    trainedTokensPerSecond: computedTokens / updateSeconds,
+    denseTokens,
+    ...remoteTiming([remote, trainedRemotely]),
+    rssMb: host.residentBytes() / 2 ** 20,
+  };
+}
+
+/** @throws EngineError if other weights than the trainer's sampled a turn */
+function requireFresh(groups: readonly Group[], step: number, weightVersion: number, staleTurns: number): void {
+  if (staleTurns === 0) return;
+  const versions = [...new Set(groups.flatMap(turnVersions))];
+  throw new EngineError(`weights that sampled ${staleTurns} turns of step ${step}`, versions, {
+    expected: `${weightVersion}, the trainer's optimiser steps, for every turn`,
+    hint: "Stale rollouts are trained on only where rollout.ahead and correction say so.",
+  });
 }
 
 function turnVersions({ trajectories }: Group): number[] {
