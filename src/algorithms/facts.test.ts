@@ -21,6 +21,16 @@ test("advantages of tokens or turns look at the rewards of turns, those of whole
   expect(factsOf(resolveAlgorithm({ kind: "sft" })).readsTurnRewards).toBe(false);
 });
 
+test("self-distillation alone reads demonstrations, and credits no roles", () => {
+  expect(kindsWhere((config) => factsOf(config).readsDemonstrations)).toEqual([]);
+  const custom = (kind: string) => resolveAlgorithm({ kind: "custom", advantage: { kind }, update: { kind: "reinforce" } });
+  const facts = ["self-distillation", "group-relative"].map((kind) => factsOf(custom(kind)));
+  expect(facts.map(({ readsDemonstrations, creditsRoles }) => [readsDemonstrations, creditsRoles])).toEqual([
+    [true, false],
+    [false, true],
+  ]);
+});
+
 test("ARPO trains shared turns once unless attribution is soft, and samples trees", () => {
   expect(
     ["soft", "hard", "tree"].map((attribution) => factsOf(resolveAlgorithm({ kind: "arpo", attribution })).trainsSharedTurnsOnce),

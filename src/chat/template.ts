@@ -105,17 +105,7 @@ function isPlainLoop(statements: readonly object[]): boolean {
   const [loop, ending, ...rest] = statements as readonly Readonly<Record<string, unknown>>[];
   if (rest.length > 0 || loop?.type !== "For") return false;
   if (!isIdentifier(loop.iterable, "messages")) return false;
-  const outside = [
-    "loop",
-    "messages",
-    "tools",
-    "namespace",
-    "add_generation_prompt",
-    "strftime_now",
-    "raise_exception",
-    "id",
-    "tool_call_id",
-  ];
+  const outside = ["loop", "messages", "tools", "namespace", "add_generation_prompt", "strftime_now", "id", "tool_call_id"];
   const keeping = ["Set", "Macro", "CallStatement", "Break", "Continue"];
   const looksOutside = (node: Readonly<Record<string, unknown>>) =>
     keeping.includes(String(node.type)) || outside.some((name) => isIdentifier(node, name));

@@ -45,7 +45,14 @@ test.each([
   ["none at all", [], /rewards is \[\]; expected at least 1/],
   ["a name twice", [{ kind: "environment" }, { kind: "environment" }], /rewards\.1.*no other reward has/],
   ["the environment's name for another part", [{ kind: "format", name: "environment" }], /rewards\.0.*"environment" is taken/],
-  ["nothing but costs", [{ kind: "length", free: 1, perToken: 1 }], /a reward that can be earned/],
+  [
+    "nothing but costs",
+    [
+      { kind: "length", free: 1, perToken: 1 },
+      { kind: "tool-cost", perCall: 1 },
+    ],
+    /a reward that can be earned/,
+  ],
   ["a format without anything to look at", [{ kind: "format", toolCalls: false }], /toolCalls, pattern or tags/],
   ["a pattern that is none", [{ kind: "format", pattern: "(" }], /rewards\.0\.pattern is "\("; expected a regular expression/],
   ["reasoning as a tag", [{ kind: "format", tags: ["think"] }], /reasoning is taken out/],

@@ -6,12 +6,31 @@ import { advantageKindOf, advantageKinds, anyAdvantage } from "../../src/algorit
 import { type AlgorithmConfig, algorithmConfigSchema, defaultsOf, factsOf } from "../../src/algorithms/algorithms.ts";
 import type { Metric } from "../../src/algorithms/metrics.ts";
 import { anyUpdate, updateKindOf } from "../../src/algorithms/objectives/kinds.ts";
+import { presets } from "../../src/algorithms/presets/kinds.ts";
 import type { Composition } from "../../src/algorithms/presets/parts.ts";
-import { algorithmSources } from "../../src/algorithms/sources.ts";
 import { anyTerm, termKindOf, termKinds } from "../../src/algorithms/terms/kinds.ts";
 import { anyBranchRule, branchRuleOf } from "../../src/rollouts/branching/rules.ts";
 import { anyTaskSampler, taskSamplerOf } from "../../src/training/config/task-samplers/kinds.ts";
 import { root } from "../house.ts";
+
+/** An algorithm in the table of docs/algorithms, beside its composition. */
+interface About {
+  readonly source: string;
+  /** The credit, and the bound of a step, of an algorithm that is no composition. */
+  readonly credit?: string;
+  readonly bound?: string;
+}
+
+const seeupo = { credit: "`group-relative`, normalised over the batch, times M", bound: "`ppu`: turn, an update for each turn" };
+
+const algorithmSources: Readonly<Record<string, About>> = {
+  seeupo: { ...seeupo, source: "arXiv:2602.06554" },
+  "seeupo-code": { ...seeupo, credit: "the same, within ±3, M clipped", source: "modelscope/AgentEvolver" },
+  "seeupo-scaled": { ...seeupo, credit: "as `seeupo-code`; updates of few rows are scaled or joined", source: "ours" },
+  ...Object.fromEntries(presets.map(({ settings, source }) => [settings.shape.kind.value, { source }])),
+  custom: { credit: "any", bound: "any", source: "of each part" },
+  sft: { credit: "cross-entropy of demonstrations", bound: "nothing", source: "common" },
+};
 
 const twentySteps = readFileSync(join(root, "research/notes/twenty-steps.md"), "utf8");
 
