@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 import { mean } from "../../src/core/mean.ts";
 import { randomStream } from "../../src/core/random.ts";
-import { analyse, firstReached } from "./analysis.ts";
-import { areas } from "./area.ts";
+import { analyse, areas } from "./analysis.ts";
 import type { StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { pageLines, tableLines } from "./page.ts";
 import { openRuns, remaining, runId } from "./plan.ts";
-import { answers, runsOf } from "./questions.ts";
+import { answers } from "./questions.ts";
 import { outcome, smallStudy } from "./small-study.fixture.ts";
 import { chosenRate, fell, rivalRate, stabilityOf, survived } from "./tuning.ts";
 
@@ -63,13 +62,8 @@ test("a rate has a rival where another one is at most 5 points behind, and the p
 
 test("the area is the mean height up to a common amount, on straight lines between evaluations", () => {
   const { curve } = outcome(study, { arm: "a", seed: 1 }, [0.2, 0.6, 0.8]);
-  expect(areas(curve, "episodes", 8)[0]).toBeCloseTo((0.4 + 0.7) / 2, 12);
-  expect(areas(curve, "episodes", 6)[0]).toBeCloseTo((0.4 * 4 + 0.65 * 2) / 6, 12);
-  expect(areas(curve, "toolCalls", 5)[0]).toBeCloseTo(0.3, 12);
-  const means = curve.map((point) => ({ ...point, value: { mean: point.values[0], low: 0, high: 1 } }));
-  expect(firstReached(means, "episodes", 0.5)).toBeCloseTo(3, 12);
-  expect(firstReached(means, "toolCalls", 0.1)).toBe(0);
-  expect(firstReached(means, "toolCalls", 0.9)).toBeUndefined();
+  expect(areas(curve, 8)[0]).toBeCloseTo((0.4 + 0.7) / 2, 12);
+  expect(areas(curve, 6)[0]).toBeCloseTo((0.4 * 4 + 0.65 * 2) / 6, 12);
 });
 
 /** All tuning runs, and reported ones of which b is better by `gain` in every task of every seed. */
@@ -93,7 +87,7 @@ test("a question compares two cells on the seeds that both have, and tests its p
   ]);
   expect(few[0].values).toEqual([expect.closeTo(0.65, 12), expect.closeTo(0.4, 12)]);
   expect(few[0].difference?.mean).toBeCloseTo(0.25, 12);
-  expect(few[1].difference?.mean).toBeCloseTo((0.125 * 4 + 0.25 * 4) / 8, 12);
+  expect(few[1].difference?.mean).toBeCloseTo(0.25, 12);
   expect(few[2].values).toEqual([0, 0]);
   expect(few.map(({ pValue }) => pValue)).toEqual([undefined, undefined, undefined]);
   const five = smallStudy({ seeds: [1, 2, 3, 4, 5] });
@@ -105,12 +99,11 @@ type Asked = StudyDefinition["questions"][string]["contrasts"][number];
 
 test("of a question's tests each is looked at only if those before it held", () => {
   const contrast: Asked = { title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" };
-  const equal: Asked = { ...contrast, more: ["near", "a", 1e-4], test: { equalWithin: 0.03 } };
   const contrasts: Asked[] = [
     { ...contrast, title: "first" },
-    { ...equal, title: "second" },
+    { ...contrast, title: "second" },
     { ...contrast, title: "described", test: undefined },
-    { ...equal, title: "third", more: ["near", "b", 1e-4] },
+    { ...contrast, title: "third", more: ["near", "a", 1e-4] },
     { ...contrast, title: "fourth" },
   ];
   const seeds = [1, 2, 3, 4, 5];
@@ -119,7 +112,8 @@ test("of a question's tests each is looked at only if those before it held", () 
   expect(rolesAt(0.25)).toEqual(["primary", "in sequence", "descriptive", "in sequence", "not looked at"]);
   expect(rolesAt(0)).toEqual(["primary", "not looked at", "descriptive", "not looked at", "not looked at"]);
   const [, second, , third, fourth] = answers(asked, outcomes(0.25, seeds))[0].contrasts;
-  expect([second.pValue, third.pValue, fourth.pValue]).toEqual([0, 1, undefined]);
+  expect(second.pValue).toBeLessThan(0.05);
+  expect([third.pValue, fourth.pValue]).toEqual([1, undefined]);
 });
 
 test("two primaries are both tested, each at half of the level; what follows is looked at only if both held", () => {
@@ -140,40 +134,12 @@ test("two primaries are both tested, each at half of the level; what follows is 
   expect(at(0.4)[0].values).toEqual([expect.closeTo(0.4, 12), expect.closeTo(0.4, 12)]);
 });
 
-test("an interaction is the difference of two differences, on the seeds that all four cells have", () => {
-  const minus: Asked["minus"] = { more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] };
-  const contrasts: Asked[] = [{ title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], minus, test: "different" }];
-  const asked = smallStudy({ questions: { q: { title: "", ask: "", answer: "", seeds: 3, contrasts } } });
-  const at = (rate: number, arm: string, seed: number, end: number) => outcome(asked, { arm, seed, rate }, [0.2, 0.3, end]);
-  const runs = [1, 2].flatMap((seed) => [
-    at(1e-4, "b", seed, 0.9),
-    at(1e-4, "a", seed, 0.4),
-    at(1e-3, "b", seed, 0.6),
-    at(1e-3, "a", seed, 0.5),
-  ]);
-  const [result] = answers(asked, [...runs, at(1e-4, "b", 3, 1)])[0].contrasts;
-  expect(result.seeds).toEqual([1, 2]);
-  expect(result.values).toEqual([expect.closeTo(0.5, 12), expect.closeTo(0.1, 12)]);
-  expect(result.difference?.mean).toBeCloseTo(0.4, 12);
-});
-
 test("--question needs the runs at the rates that it names, its primary's first", () => {
   expect(openRuns(study, [], { question: "better", seeds: 2 }).map(runId)).toEqual([
     ...["near.b.0.0001.1", "near.a.0.0001.1", "near.b.0.0001.2", "near.a.0.0001.2"],
     ...["near.b.0.001.1", "near.a.0.001.1", "near.b.0.001.2", "near.a.0.001.2"],
   ]);
   expect(remaining(study, outcomes(0, [1]), { question: "better", seeds: 1 })).toEqual([{ world: "near", runs: 2 }]);
-});
-
-test("a contrast that needs more seeds than its question has the first ones of the study", () => {
-  const contrasts: Asked[] = [
-    { title: "", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" },
-    { title: "", more: ["near", "b", 1e-3], less: ["near", "a", 1e-3], test: { equalWithin: 0.03 }, seeds: 3 },
-  ];
-  const asked = smallStudy({ questions: { q: { title: "", ask: "", answer: "", seeds: 2, contrasts } } });
-  const seedsAt = (rate: number, seeds?: number) =>
-    runsOf(asked, "q", seeds).flatMap((run) => (run.rate === rate && run.arm === "a" ? [run.seed] : []));
-  expect([seedsAt(1e-4), seedsAt(1e-3), seedsAt(1e-3, 1)]).toEqual([[1, 2], [1, 2, 3], [1]]);
 });
 
 test("a rate of which a tuning run fell is not chosen while another has none", () => {
@@ -200,7 +166,7 @@ test("what is missing is said: planned runs, rates, arms, and runs at a rate tha
   expect(page).toContain("Not tried at any arm: the learning rates 0.001.");
   expect(page).toContain("Without any run: B.");
   expect(page).toContain("1 more ran at other rates, for questions: the tables of all arms do not count them.");
-  expect(page).toContain("Not started: it has no model. 0 of 21 planned runs are done");
+  expect(page).toContain("Not started: it has no model. 0 of 27 planned runs are done");
 });
 
 test("where no rate survives the page has no good range", () => {
@@ -221,15 +187,6 @@ test("the page begins with the questions: primary, descriptive rows, and what is
   );
   expect(page).toContain("| descriptive | falls (runs that fell) | 2, tuning |");
   expect(page).toContain("**Not there yet.** All of it.");
-  const { better } = study.questions;
-  const overCalls = { ...better, contrasts: [{ ...better.contrasts[0], outcome: "areaOverCalls" as const }] };
-  const half = ({ curve, ...run }: RunOutcome): RunOutcome => ({
-    ...run,
-    curve: run.arm === "a" ? curve.map((point) => ({ ...point, toolCalls: point.toolCalls / 2 })) : curve,
-  });
-  const [{ contrasts }] = answers({ ...study, questions: { better: overCalls } }, outcomes(0).map(half));
-  // Up to the 10 calls that each has made: a's whole curve, and the first half of b's, from 20 to 30 %.
-  expect(contrasts[0].values).toEqual([0.25, 0.3].map((value) => expect.closeTo(value, 9)));
   const withoutFalls = outcomes(0.25).filter(({ arm, rate }) => arm === "a" || rate === 1e-4);
   const planned = pageLines({
     ...{ study, worlds: [], answers: answers(study, withoutFalls), results: ".", tables: "tables.md" },

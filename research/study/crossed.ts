@@ -91,15 +91,3 @@ export function smallestCrossed(differences: SeedsByTasks): number {
   const far = Math.max(...drawn.map(({ noise, needed }) => needed - noise));
   return Math.max(least, solve(power, 0.8, 0, far, 30));
 }
-
-/**
- * Returns the p-value of "the mean is not within ± margin", of two one-sided tests (Schuirmann, 1987): the larger, by the interval of
- * `seedsAndTasksInterval`.
- * @param differences by seed and task; at least two of each
- */
-export function equivalencePValue(differences: SeedsByTasks, margin: number): number {
-  const { middle, squares } = crossed(differences);
-  const inside = margin - Math.abs(middle);
-  if (squares.every((square) => square === 0)) return Number(inside <= 0);
-  return tailBeyond(inside, squares, sizesOf(differences));
-}

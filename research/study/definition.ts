@@ -2,7 +2,6 @@ import { z } from "zod";
 import { ConfigError } from "../../src/core/errors.ts";
 import { isRecord } from "../../src/core/record.ts";
 import { parseSettings } from "../../src/core/settings.ts";
-import { addEnvironments, type CreateEnvironment } from "../../src/environments/registry.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
@@ -22,12 +21,8 @@ const world = z.strictObject({
   config: settings,
   /** Seconds that one run takes on one idle core, as measured. Decides the estimate of `--dry-run` alone. */
   secondsPerRun: z.number().positive(),
-  /** Reported seeds, where the world is too slow for all of the study's. */
-  seeds: seeds.optional(),
   /** Learning rates of its own, where the study's do not fit the length of its episodes. */
   rates: rates.optional(),
-  /** True where questions ask of its runs only whether they fall: no others are made, no rate is chosen, and a run that falls ends there. */
-  untilFall: z.boolean().default(false),
   /** Why no run of it can start yet. Its runs are planned and listed, and none is started. */
   pending: z.string().optional(),
 });
@@ -36,8 +31,6 @@ const arm = z.strictObject({
   title: z.string(),
   /** Settings above those of the world. */
   config: settings,
-  /** Parameters of its own for each shift of an episode, of which there are this many (`ShiftEngine`). Default: the same for all. */
-  shifts: z.int().min(2).optional(),
   /** Worlds that it runs in. Default: all. */
   worlds: z.array(name).min(1).optional(),
   /** Learning rates of its own, by world: an arm of one step a batch and one of sixteen are alike at equal rate × steps. */
@@ -50,16 +43,12 @@ const cell = z.tuple([name, name, z.union([z.number().positive(), z.literal("bes
 /** Two cells whose runs are paired by seed and task. */
 const contrast = z.strictObject({
   title: z.string(),
-  /** The outcome of a run that is compared: success at the end, of sampled or greedy attempts, the height of its curve over episodes or over tool calls, or whether it fell. */
-  outcome: z.enum(["sampled", "greedy", "area", "areaOverCalls", "fell"]).default("sampled"),
+  /** The outcome of a run that is compared: success at the end, of sampled or greedy attempts, or whether it fell. */
+  outcome: z.enum(["sampled", "greedy", "fell"]).default("sampled"),
   more: cell,
   less: cell,
-  /** An interaction: how much more − less is above this other difference. */
-  minus: z.strictObject({ more: cell, less: cell }).optional(),
-  /** How a tested contrast must come out: different from 0, or equal within this margin. Without it, it describes. */
-  test: z.union([z.literal("different"), z.strictObject({ equalWithin: z.number().positive() })]).optional(),
-  /** Reported seeds that its cells need, where they are more than the question's: equivalence needs more than a difference. */
-  seeds: z.int().min(2).optional(),
+  /** Whether it is tested to be different from 0. Without it, it describes. */
+  test: z.literal("different").optional(),
 });
 
 const question = z.strictObject({
@@ -78,10 +67,6 @@ const question = z.strictObject({
   contrasts: z.array(contrast).min(1),
 });
 
-/** Sums that a curve can be drawn over: what training had spent when it was evaluated. */
-export const axes = ["episodes", "toolCalls", "steps", "sampledTokens"] as const;
-export type Axis = (typeof axes)[number];
-
 const studySchema = z
   .strictObject({
     title: z.string(),
@@ -93,13 +78,6 @@ const studySchema = z
     limitations: texts,
     /** The page, from the folder that the command runs in. Default: README.md beside the results. */
     page: z.string().optional(),
-    /** Environments that its worlds name and the package does not have. */
-    environments: z
-      .record(
-        name,
-        z.custom<CreateEnvironment>((create) => typeof create === "function"),
-      )
-      .default({}),
     worlds: z.record(name, world),
     arms: z.record(name, arm),
     /** Learning rates that every arm is tried at. */
@@ -108,12 +86,6 @@ const studySchema = z
     tuningSeeds: seeds.default([101, 102]),
     /** Seeds of the runs that are reported, on the split `test`. */
     seeds: seeds.default(Array.from({ length: 10 }, (_, i) => firstSeed + i)),
-    /** The measure of an episode that is its held-out value. */
-    measure: z.enum(["success", "reward"]).default("success"),
-    /** The axes over which curves are drawn and their areas taken. */
-    axes: z.array(z.enum(axes)).min(1).default(["episodes"]),
-    /** Values whose first crossing on a curve is reported, all of them. */
-    targets: z.array(z.number()).default([]),
     /** Where the set-up differs from the published one: what, published, here, why. */
     differences: z.array(z.tuple([z.string(), z.string(), z.string(), z.string()])).default([]),
     questions: z.record(name, question),
@@ -126,7 +98,7 @@ const studySchema = z
       for (let i = 0; i < primaries; i++)
         if (contrasts[i]?.test === undefined) wrong(["questions", id, "contrasts", i, "test"], "the test of the primary");
       for (const [i, contrast] of contrasts.entries())
-        for (const [world, arm] of cellsOf(contrast)) {
+        for (const [world, arm] of [contrast.more, contrast.less]) {
           const at = ["questions", id, "contrasts", i];
           if (!(world in study.worlds)) wrong([...at, world], "the name of a world");
           if (!(arm in study.arms)) wrong([...at, arm], "the name of an arm");
@@ -151,7 +123,6 @@ export type StudyDefinition = Omit<z.input<typeof studySchema>, "worlds" | "arms
  */
 export function parseStudy(id: string, exported: unknown): Study {
   const study = { name: id, ...parseSettings(studySchema, exported) };
-  addEnvironments(study.environments);
   const [rate, seed] = [Math.min(...study.rates), Math.min(...study.seeds)];
   for (const world of Object.keys(study.worlds))
     for (const arm of armsOf(study, world)) configOf(study, { world, arm, rate, seed });
@@ -188,26 +159,10 @@ export function armsOf(study: Study, world: string): string[] {
 
 /** Returns the learning rates that an arm is tried at in a world; without an arm, those of all arms, the smallest first. */
 export function ratesOf(study: Study, world: string, arm?: string): readonly number[] {
-  const { untilFall, rates = study.rates } = partOf(study, "worlds", world);
-  if (untilFall) return [];
+  const { rates = study.rates } = partOf(study, "worlds", world);
   if (arm !== undefined) return partOf(study, "arms", arm).rates[world] ?? rates;
   const all = armsOf(study, world).flatMap((one) => ratesOf(study, world, one));
   return [...new Set(all)].sort((a, b) => a - b);
-}
-
-/** Returns the cells that a contrast compares. */
-export function cellsOf({ more, less, minus }: Contrast): Cell[] {
-  return [more, less, ...(minus === undefined ? [] : [minus.more, minus.less])];
-}
-
-/** Returns the reported seeds of a world. */
-export function seedsOf(study: Study, world: string): readonly number[] {
-  return partOf(study, "worlds", world).seeds ?? study.seeds;
-}
-
-/** True if a run ends where it falls: a tuning run cannot choose a rate then, and of some runs nothing else is asked. */
-export function endsAtFall(study: Study, key: RunKey): boolean {
-  return isTuning(study, key) || partOf(study, "worlds", key.world).untilFall;
 }
 
 /** True if a run serves to choose a rate. */

@@ -6,10 +6,9 @@ import { packageVersion, requireSameRun } from "../../src/runs/write.ts";
 import { planRun, runPlan, type TrainOptions } from "../../src/sdk/train.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import type { OnEvent } from "../../src/training/record/events.ts";
-import { configOf, endsAtFall, partOf, type RunKey, type Study, settingsOf } from "./definition.ts";
+import { configOf, isTuning, type RunKey, type Study, settingsOf } from "./definition.ts";
 import { curveOf, outcomeOf, type RunOutcome } from "./outcome.ts";
 import { runId } from "./plan.ts";
-import { openShifts } from "./shifts/shift-engine.ts";
 import { planHash, writeOutcome } from "./store.ts";
 import { fell } from "./tuning.ts";
 
@@ -22,7 +21,7 @@ export function trainingFolder(study: Study, key: RunKey): string {
  * Trains one run of a study, or continues it where it was interrupted, and keeps its outcome. The run's folder is removed then.
  * @param folder of the study's results
  * @param keep leaves the run's folder, with its trajectories and its model
- * A run of which nothing more is asked once it has fallen ends there.
+ * A tuning run ends where it falls: its rate cannot be chosen.
  * @throws RunError when interrupted. A DivergenceError is an outcome: the run collapsed. Any other error leaves none, and the run is made again.
  */
 export async function executeRun(
@@ -40,14 +39,13 @@ export async function executeRun(
   const fall = new AbortController();
   const onEvent: OnEvent = (event) => {
     options.onEvent?.(event);
-    if (event.type === "evaluated" && endsAtFall(study, key) && fell({ curve: curveOf(out, study) })) fall.abort();
+    if (event.type === "evaluated" && isTuning(study, key) && fell({ curve: curveOf(out) })) fall.abort();
   };
   const signal = AbortSignal.any([fall.signal, ...(options.signal === undefined ? [] : [options.signal])]);
   let collapsed: string | undefined;
   let ended: true | undefined;
   try {
-    const { shifts } = partOf(study, "arms", key.arm);
-    await runPlan(plan, { onEvent, signal }, shifts === undefined ? undefined : openShifts(shifts));
+    await runPlan(plan, { onEvent, signal });
   } catch (error) {
     if (fall.signal.aborted) ended = true;
     else if (error instanceof DivergenceError) collapsed = error.message;
@@ -55,7 +53,7 @@ export async function executeRun(
   }
   const { user, system } = process.cpuUsage(started);
   const outcome = outcomeOf(out, {
-    ...{ study, key, plan: planHash(study, key), version: packageVersion(), steps: configOf(study, key).steps },
+    ...{ key, plan: planHash(study, key), version: packageVersion(), steps: configOf(study, key).steps },
     cpuSeconds: (user + system) / 1e6,
     ...{ collapsed, ended },
   });

@@ -1,7 +1,7 @@
 import { legend, polyline, round, svg, text } from "../../extensions/inspect/svg.ts";
 import { present } from "../../src/core/present.ts";
-import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
-import { type Axis, ratesOf, type Study } from "./definition.ts";
+import type { ArmResult, WorldResult } from "./analysis.ts";
+import { ratesOf, type Study } from "./definition.ts";
 import type { ContrastResult } from "./questions.ts";
 
 const colours = [
@@ -19,27 +19,26 @@ const colours = [
 ];
 const [left, top, plotWidth, plotHeight] = [50, 40, 460, 300];
 
-/** Held-out value over what training has spent: the mean over seeds, and in a lighter colour its interval. */
-export function curvesSvg(study: Study, { title, arms }: WorldResult, axis: Axis): string {
+/** Held-out value over episodes: the mean over seeds, and in a lighter colour its interval. */
+export function curvesSvg({ title, arms }: WorldResult): string {
   const drawn = arms.filter(({ curve }) => curve !== undefined);
-  const most = Math.max(1, ...drawn.flatMap(({ curve = [] }) => curve.map((point) => point[axis])));
+  const most = Math.max(1, ...drawn.flatMap(({ curve = [] }) => curve.map((point) => point.episodes)));
   const x = (spent: number) => left + (spent / most) * plotWidth;
   const y = scaleOf(drawn.flatMap(({ curve = [] }) => curve.map(({ value }) => value.high)));
-  const words = `${title}: held-out ${study.measure} over ${axisWords[axis]}`;
-  return frame(words, drawn, y, `${axisWords[axis]}; bands: 95 % over seeds and tasks`, [
+  return frame(`${title}: held-out success over episodes`, drawn, y, "episodes; bands: 95 % over seeds and tasks", [
     ...[0, 0.25, 0.5, 0.75, 1].map((share) =>
       text(x(share * most), top + plotHeight + 18, Math.round(share * most).toLocaleString("en-US"), "middle"),
     ),
     ...drawn.map(({ curve = [] }, i) => {
       const edge = [
-        ...curve.map((point) => `${round(x(point[axis]))},${round(y.at(point.value.high))}`),
-        ...curve.toReversed().map((point) => `${round(x(point[axis]))},${round(y.at(point.value.low))}`),
+        ...curve.map((point) => `${round(x(point.episodes))},${round(y.at(point.value.high))}`),
+        ...curve.toReversed().map((point) => `${round(x(point.episodes))},${round(y.at(point.value.low))}`),
       ];
       return `<polygon points="${edge.join(" ")}" fill="${colourOf(i)}" fill-opacity="0.1"/>`;
     }),
     ...drawn.map(({ curve = [] }, i) =>
       polyline(
-        curve.map((point) => [x(point[axis]), y.at(point.value.mean)] as const),
+        curve.map((point) => [x(point.episodes), y.at(point.value.mean)] as const),
         colourOf(i),
       ),
     ),
@@ -53,7 +52,7 @@ export function ratesSvg(study: Study, { world, title, arms }: WorldResult): str
   const [low, high] = [Math.log(Math.min(...all)), Math.log(Math.max(...all))];
   const x = (rate: number) => left + 20 + (high > low ? (Math.log(rate) - low) / (high - low) : 0.5) * (plotWidth - 40);
   const y = scaleOf(drawn.flatMap(({ rates }) => rates.map(({ final }) => final)));
-  return frame(`${title}: ${study.measure} at the end of tuning runs`, drawn, y, "learning rate; rings: not all runs survived", [
+  return frame(`${title}: success at the end of tuning runs`, drawn, y, "learning rate; rings: not all runs survived", [
     ...all.map((rate) => text(x(rate), top + plotHeight + 18, String(rate), "middle")),
     ...drawn.flatMap(({ rates }, i) => [
       polyline(

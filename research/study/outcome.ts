@@ -4,7 +4,7 @@ import type { Trajectory } from "../../src/core/trajectory.ts";
 import { readEpisodes, readEvaluations, readMetrics, readTimings } from "../../src/runs/read.ts";
 import type { EvaluationRecord } from "../../src/runs/records.ts";
 import { outcomesOf, requireScored } from "../../src/training/evaluation/compare.ts";
-import type { Axis, RunKey, Study } from "./definition.ts";
+import type { RunKey } from "./definition.ts";
 
 /** Values of tasks, in the order of the tasks: the mean over the attempts at each. */
 const values = z.array(z.number());
@@ -45,6 +45,7 @@ export const runOutcomeSchema = z.object({
 });
 export type RunOutcome = z.infer<typeof runOutcomeSchema>;
 export type CurvePoint = z.infer<typeof pointSchema>;
+export type Spent = Omit<CurvePoint, "values">;
 
 /** Returns the first and the last point of a curve, which has one at least. */
 export function endsOf<Point>(curve: readonly Point[]): { readonly start: Point; readonly end: Point } {
@@ -52,7 +53,6 @@ export function endsOf<Point>(curve: readonly Point[]): { readonly start: Point;
 }
 
 export interface OutcomeContext {
-  readonly study: Study;
   readonly key: RunKey;
   readonly plan: string;
   readonly version: string;
@@ -64,23 +64,23 @@ export interface OutcomeContext {
 }
 
 /** Reads the held-out curve of a run folder, as far as it has come. */
-export function curveOf(folder: string, { measure }: Pick<Study, "measure">): CurvePoint[] {
+export function curveOf(folder: string): CurvePoint[] {
   const spent = spending(folder);
   const sampled = readEvaluations(folder).filter(({ decoding }) => decoding === "sampled");
   const tasks = Math.min(...sampled.map((record) => record.tasks));
   return sampled
     .sort((a, b) => a.step - b.step)
-    .map((record) => ({ ...spent(record.step), values: taskValues(readEpisodes(folder, record), measure).slice(0, tasks) }));
+    .map((record) => ({ ...spent(record.step), values: taskValues(readEpisodes(folder, record)).slice(0, tasks) }));
 }
 
 /**
  * Reads what a run folder says. A run that collapsed has 0 at all tasks from its last step on.
  * @throws RunError where a file of it is damaged
  */
-export function outcomeOf(folder: string, { study, key, steps, cpuSeconds, ...context }: OutcomeContext): RunOutcome {
+export function outcomeOf(folder: string, { key, steps, cpuSeconds, ...context }: OutcomeContext): RunOutcome {
   const evaluations = readEvaluations(folder);
-  const valuesOf = (record: EvaluationRecord) => taskValues(readEpisodes(folder, record), study.measure);
-  const points = curveOf(folder, study);
+  const valuesOf = (record: EvaluationRecord) => taskValues(readEpisodes(folder, record));
+  const points = curveOf(folder);
   const nothing = { ...spending(folder)(steps), steps, values: endsOf(points).start.values.map(() => 0) };
   const finalOf = (decoding: EvaluationRecord["decoding"]) => {
     const of = (when: EvaluationRecord["when"]) => evaluations.find((one) => one.when === when && one.decoding === decoding);
@@ -100,7 +100,7 @@ export function outcomeOf(folder: string, { study, key, steps, cpuSeconds, ...co
 }
 
 /** Returns a function from a number of steps to what training had spent after them, evaluations left out. */
-function spending(folder: string): (steps: number) => Record<Axis, number> {
+function spending(folder: string): (steps: number) => Spent {
   const metrics = readMetrics(folder).map((record) => record.metrics);
   const timings = readTimings(folder);
   return (steps) => ({
@@ -116,6 +116,6 @@ function total(counts: readonly (number | null | undefined)[]): number {
 }
 
 /** The mean of each task's attempts, tasks in the order in which they were played, to four digits. @throws MeasurementError as `requireScored` */
-function taskValues(episodes: readonly Trajectory[], measure: Study["measure"]): number[] {
-  return requireScored(outcomesOf(episodes))[measure].map((value) => Math.round(value * 1e4) / 1e4);
+function taskValues(episodes: readonly Trajectory[]): number[] {
+  return requireScored(outcomesOf(episodes)).success.map((value) => Math.round(value * 1e4) / 1e4);
 }

@@ -1,5 +1,5 @@
 import type { Estimate } from "../../src/statistics/estimate.ts";
-import { type ArmResult, axisWords, type WorldResult } from "./analysis.ts";
+import type { ArmResult, WorldResult } from "./analysis.ts";
 import { partOf, ratesOf, type Study } from "./definition.ts";
 import type { ContrastResult, QuestionResult } from "./questions.ts";
 import { fallLevel, fallOf, goodWithin, rivalRate } from "./tuning.ts";
@@ -36,7 +36,7 @@ export function pageLines({ study, worlds, answers, results, tables, figures, co
     "",
     "## How to read the tables",
     "",
-    ...explanations(study).map((line) => `- ${line}`),
+    ...explanations.map((line) => `- ${line}`),
     "",
     "## Limitations",
     "",
@@ -105,8 +105,7 @@ function worldLines(study: Study, world: WorldResult, figures: readonly string[]
     `## Results in ${world.title}`,
     "",
     ...figures.flatMap((figure) => [`![${world.title}](${figure})`, ""]),
-    ...(reported.length === 0 ? ["No reported run is done.", ""] : [...armTable(study, reported), ""]),
-    ...targetTables(study, reported),
+    ...(reported.length === 0 ? ["No reported run is done.", ""] : [...armTable(reported), ""]),
     "### Learning rates",
     "",
     ...rateTable(ratesOf(study, world.world), world.arms),
@@ -115,10 +114,20 @@ function worldLines(study: Study, world: WorldResult, figures: readonly string[]
   ];
 }
 
-function armTable(study: Study, arms: readonly ArmResult[]): string[] {
-  const areas = study.axes.map((axis) => `area over ${axisWords[axis]}`);
+function armTable(arms: readonly ArmResult[]): string[] {
   return table([
-    ["arm", "rate", "seeds", "at the start", "sampled", "greedy", ...areas, "fell", "survived", "optimiser steps a batch"],
+    [
+      "arm",
+      "rate",
+      "seeds",
+      "at the start",
+      "sampled",
+      "greedy",
+      "area over episodes",
+      "fell",
+      "survived",
+      "optimiser steps a batch",
+    ],
     ...arms.map((arm) => [
       arm.title,
       String(arm.rate),
@@ -126,29 +135,11 @@ function armTable(study: Study, arms: readonly ArmResult[]): string[] {
       interval(arm.curve?.[0]?.value),
       interval(arm.sampled),
       interval(arm.greedy),
-      ...(arm.axes ?? []).map(({ area }) => interval(area)),
+      interval(arm.area),
       `${arm.fell} of ${arm.seeds.length}`,
       `${arm.survived} of ${arm.seeds.length}`,
       (arm.optimiserSteps ?? 0).toFixed(1),
     ]),
-  ]);
-}
-
-function targetTables(study: Study, arms: readonly ArmResult[]): string[] {
-  if (study.targets.length === 0 || arms.length === 0) return [];
-  return study.axes.flatMap((axis) => [
-    `### ${capital(axisWords[axis])} until a held-out value`,
-    "",
-    ...table([
-      ["arm", ...study.targets.map(String)],
-      ...arms.map((arm) => [
-        arm.title,
-        ...(arm.axes?.find((result) => result.axis === axis)?.targets ?? []).map(({ spent }) =>
-          spent === undefined ? "never" : Math.round(spent).toLocaleString("en-US"),
-        ),
-      ]),
-    ]),
-    "",
   ]);
 }
 
@@ -217,9 +208,7 @@ function contrastCells(contrast: ContrastResult): string[] {
   const { outcome, seeds, split, rates, values, difference, pValue } = contrast;
   const tried = seeds.length === 0 ? "not run" : `${seeds.length}${split === "validation" ? ", tuning" : ""}`;
   const [more, less] = values ?? [];
-  // The values of an interaction are differences, which may be near 0: their ratio says nothing.
-  const hasRatio = outcome !== "fell" && contrast.minus === undefined;
-  const relative = more === undefined || less === undefined || less === 0 || !hasRatio ? "–" : signed(more / less - 1);
+  const relative = more === undefined || less === undefined || less === 0 || outcome === "fell" ? "–" : signed(more / less - 1);
   return [
     contrastTitle(contrast),
     tried,
@@ -235,8 +224,6 @@ function contrastCells(contrast: ContrastResult): string[] {
 const outcomeWords = {
   sampled: "",
   greedy: " (greedy)",
-  area: " (area over episodes)",
-  areaOverCalls: " (area over tool calls)",
   fell: " (runs that fell)",
 } as const;
 
@@ -248,16 +235,13 @@ function signed(share: number): string {
   return `${share < 0 ? "" : "+"}${(share * 100).toFixed(0).replace("-", "−")}`;
 }
 
-function explanations({ measure }: Study): string[] {
-  const value = measure === "success" ? "success, in per cent" : "reward × 100";
-  return [
-    `Values are ${value}; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone).`,
-    "A question's primary is tested first, with five seeds at least (two primaries: both, each at p < 0.025); the rows “in sequence” are tested in turn, each only if those before it held (p < 0.05), and are “not looked at” otherwise; the other rows describe. Rows are paired by seed and task; the variance over seeds and that over tasks have each its own t. " +
-      "“Tuning” marks rows of tuning seeds, on validation tasks. Relative is first over second, less one.",
-    `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one, and by more than chance (sign-flip test over the tasks, p < ${fallLevel}).`,
-    "*Area* is the mean height of the held-out curve up to what every run has spent.",
-  ];
-}
+const explanations: readonly string[] = [
+  `Values are success, in per cent; brackets are 95 % intervals over seeds and tasks together (crossed, two-way variance; never narrower than over tasks alone).`,
+  "A question's primary is tested first, with five seeds at least (two primaries: both, each at p < 0.025); the rows “in sequence” are tested in turn, each only if those before it held (p < 0.05), and are “not looked at” otherwise; the other rows describe. Rows are paired by seed and task; the variance over seeds and that over tasks have each its own t. " +
+    "“Tuning” marks rows of tuning seeds, on validation tasks. Relative is first over second, less one.",
+  `A run *fell* if a point of its held-out curve is more than ${points(fallOf)} points below an earlier one, and by more than chance (sign-flip test over the tasks, p < ${fallLevel}).`,
+  "*Area* is the mean height of the held-out curve up to what every run has spent.",
+];
 
 function tableExplanations({ rates, tuningSeeds }: Study): string[] {
   return [
@@ -285,8 +269,4 @@ function interval(estimate: Estimate | undefined): string {
 /** 0.123 as "12.3", with a true minus. */
 function points(share: number): string {
   return (share * 100).toFixed(1).replace("-", "−");
-}
-
-function capital(words: string): string {
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }

@@ -1,5 +1,5 @@
 import { ConfigError } from "../../src/core/errors.ts";
-import { armsOf, isTuning, partOf, type RunKey, ratesOf, type Study, seedsOf } from "./definition.ts";
+import { armsOf, isTuning, partOf, type RunKey, ratesOf, type Study } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { runsOf } from "./questions.ts";
 import { chosenRate } from "./tuning.ts";
@@ -16,16 +16,12 @@ export interface Part {
   readonly seeds?: number;
 }
 
-/**
- * The number of runs that a study has in a world: at every rate with the tuning seeds, then at the chosen one with the reported seeds; those of
- * questions alone where runs end at a fall.
- */
+/** The number of runs that a study has in a world: at every rate with the tuning seeds, then at the chosen one with the reported seeds. */
 export function plannedRuns(study: Study, world: string): { readonly tuning: number; readonly reported: number } {
-  if (partOf(study, "worlds", world).untilFall) return { tuning: 0, reported: questionRuns(study, world, {}).length };
   const arms = armsOf(study, world);
   return {
     tuning: arms.flatMap((arm) => ratesOf(study, world, arm)).length * study.tuningSeeds.length,
-    reported: arms.length * seedsOf(study, world).length,
+    reported: arms.length * study.seeds.length,
   };
 }
 
@@ -51,21 +47,19 @@ export function openRuns(study: Study, outcomes: readonly RunOutcome[], part: Pa
   const done = new Set(outcomes.map(runId));
   const isOpen = (key: RunKey) => !done.has(runId(key));
   return worldsOf(study, part).flatMap((world) => {
-    if (isByQuestion(study, world, part)) return questionRuns(study, world, part).filter(isOpen);
+    if (part.question !== undefined) return questionRuns(study, world, part).filter(isOpen);
     const arms = armsOf(study, world).filter((arm) => part.arms?.includes(arm) ?? true);
     const tuningOf = (arm: string) => tuningRuns(study, world, arm, part);
     const tuning = study.tuningSeeds.flatMap((seed) =>
       arms.flatMap((arm) => tuningOf(arm).filter((key) => key.seed === seed && isOpen(key))),
     );
-    const reported = seedsOf(study, world)
-      .slice(0, part.seeds)
-      .flatMap((seed) =>
-        arms.flatMap((arm) => {
-          if (tuningOf(arm).some(isOpen)) return [];
-          const rate = chosenRate(study, world, arm, outcomes);
-          return rate === undefined ? [] : [{ world, arm, rate, seed }].filter(isOpen);
-        }),
-      );
+    const reported = study.seeds.slice(0, part.seeds).flatMap((seed) =>
+      arms.flatMap((arm) => {
+        if (tuningOf(arm).some(isOpen)) return [];
+        const rate = chosenRate(study, world, arm, outcomes);
+        return rate === undefined ? [] : [{ world, arm, rate, seed }].filter(isOpen);
+      }),
+    );
     return [...tuning, ...reported];
   });
 }
@@ -74,11 +68,11 @@ export function openRuns(study: Study, outcomes: readonly RunOutcome[], part: Pa
 export function remaining(study: Study, outcomes: readonly RunOutcome[], part: Part = {}): { world: string; runs: number }[] {
   const done = new Set(outcomes.map(runId));
   return worldsOf(study, part).map((world) => {
-    if (isByQuestion(study, world, part))
+    if (part.question !== undefined)
       return { world, runs: questionRuns(study, world, part).filter((key) => !done.has(runId(key))).length };
     const arms = armsOf(study, world).filter((arm) => part.arms?.includes(arm) ?? true);
     const tuning = arms.flatMap((arm) => tuningRuns(study, world, arm, part)).filter((key) => !done.has(runId(key)));
-    const seeds = seedsOf(study, world).slice(0, part.seeds);
+    const seeds = study.seeds.slice(0, part.seeds);
     const reported = arms.flatMap((arm) => {
       const rate = chosenRate(study, world, arm, outcomes);
       return seeds.filter((seed) => rate === undefined || !done.has(runId({ world, arm, rate, seed })));
@@ -97,7 +91,7 @@ export function runOf(study: Study, id: string): RunKey {
   const tuned = Object.keys(study.worlds).flatMap((world) =>
     armsOf(study, world).flatMap((arm) =>
       ratesOf(study, world, arm).flatMap((rate) =>
-        [...study.tuningSeeds, ...seedsOf(study, world)].map((seed) => ({ world, arm, rate, seed })),
+        [...study.tuningSeeds, ...study.seeds].map((seed) => ({ world, arm, rate, seed })),
       ),
     ),
   );
@@ -111,11 +105,6 @@ function worldsOf(study: Study, { worlds }: Part): string[] {
   return Object.keys(study.worlds).filter(
     (world) => partOf(study, "worlds", world).pending === undefined && (worlds?.includes(world) ?? true),
   );
-}
-
-/** True where questions alone say what runs. */
-function isByQuestion(study: Study, world: string, { question }: Part): boolean {
-  return question !== undefined || partOf(study, "worlds", world).untilFall;
 }
 
 function questionRuns(study: Study, world: string, { question, arms, rates, seeds }: Part): RunKey[] {

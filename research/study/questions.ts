@@ -2,10 +2,9 @@ import { mean } from "../../src/core/mean.ts";
 import { present } from "../../src/core/present.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { comparePaired } from "../../src/statistics/paired.ts";
-import { areas } from "./area.ts";
-import { crossedTest, equivalencePValue, smallestCrossed } from "./crossed.ts";
-import { type Cell, type Contrast, cellsOf, partOf, type RunKey, type Study } from "./definition.ts";
-import { endsOf, type RunOutcome } from "./outcome.ts";
+import { crossedTest, smallestCrossed } from "./crossed.ts";
+import { type Cell, type Contrast, partOf, type RunKey, type Study } from "./definition.ts";
+import type { RunOutcome } from "./outcome.ts";
 import { chosenRate, fell } from "./tuning.ts";
 
 /** Below these no p-value is given: two or three seeds say too little of others. */
@@ -14,7 +13,7 @@ const fewestSeeds = 5;
 const level = 0.05;
 
 /** A contrast with the runs that are there. */
-export interface ContrastResult extends Omit<Contrast, "seeds"> {
+export interface ContrastResult extends Contrast {
   /** Whether it is the question's primary, tested after it, tested only if those before it had held, or not tested. */
   readonly role: "primary" | "in sequence" | "not looked at" | "descriptive";
   /** The rates of the cells; undefined where tuning has chosen none. */
@@ -22,13 +21,13 @@ export interface ContrastResult extends Omit<Contrast, "seeds"> {
   /** The seeds that all cells have: reported ones, or tuning ones where fewer than two reported seeds are shared. */
   readonly seeds: readonly number[];
   readonly split: "test" | "validation";
-  /** The values of both cells; both differences of an interaction. Absent where no seed is shared. */
+  /** The values of both cells. Absent where no seed is shared. */
   readonly values?: readonly [more: number, less: number];
   /** Absent with one seed, of which nothing follows for others. */
   readonly difference?: Estimate;
   /** The difference that four of five such studies would have seen. */
   readonly smallest?: number;
-  /** Absent with fewer than five seeds, and of contrasts that are not tested. Of equivalence: of two one-sided tests, the larger. */
+  /** Absent with fewer than five seeds, and of contrasts that are not tested. */
   readonly pValue?: number;
 }
 
@@ -66,8 +65,8 @@ export function runsOf(study: Study, question: string, seeds?: number): RunKey[]
   const keys = [contrasts.slice(0, primaries), contrasts.slice(primaries)].flatMap((part) =>
     study.seeds.flatMap((seed, i) =>
       part
-        .filter((contrast) => i < (seeds ?? contrast.seeds ?? planned))
-        .flatMap(cellsOf)
+        .filter(() => i < (seeds ?? planned))
+        .flatMap(({ more, less }) => [more, less])
         .flatMap(([world, arm, rate]) => (rate === "best" ? [] : [{ world, arm, rate, seed }])),
     ),
   );
@@ -75,11 +74,11 @@ export function runsOf(study: Study, question: string, seeds?: number): RunKey[]
 }
 
 function contrastResult(study: Study, contrast: Contrast, outcomes: readonly RunOutcome[]): Omit<ContrastResult, "role"> {
-  const { outcome, test } = contrast;
+  const { outcome } = contrast;
   const usable = outcomes.filter(
     ({ ended, final }) => outcome === "fell" || (!ended && (outcome !== "greedy" || final.greedy !== undefined)),
   );
-  const cells = cellsOf(contrast).map((cell) => runsAt(study, cell, outcomes, usable));
+  const cells = [contrast.more, contrast.less].map((cell) => runsAt(study, cell, outcomes, usable));
   const shared = (isTuning: boolean) =>
     (cells[0]?.runs ?? [])
       .filter(({ seed }) => study.tuningSeeds.includes(seed) === isTuning)
@@ -94,32 +93,26 @@ function contrastResult(study: Study, contrast: Contrast, outcomes: readonly Run
     split: isReported ? ("test" as const) : ("validation" as const),
   };
   if (bySeed.length === 0) return result;
-  const until = Math.min(...bySeed.flatMap(({ runs }) => runs.map(({ curve }) => endsOf(curve).end[axisOf(contrast)])));
   const tables = bySeed.map(({ runs }) => {
-    const table = runs.map((run) => valuesOf(contrast, run, until));
-    return (cell: number) => present(table[cell], "the values of a cell");
+    const table = runs.map((run) => valuesOf(outcome, run));
+    return [present(table[0], "the first cell"), present(table[1], "the second cell")] as const;
   });
-  const middle = (cell: number) => mean(tables.map((of) => mean(of(cell))));
-  const isPlain = contrast.minus === undefined;
-  const values = isPlain ? ([middle(0), middle(1)] as const) : ([middle(0) - middle(1), middle(2) - middle(3)] as const);
+  const values = [mean(tables.map(([more]) => mean(more))), mean(tables.map(([, less]) => mean(less)))] as const;
   if (bySeed.length === 1) return { ...result, values };
-  const less = (a: readonly number[], b: readonly number[]) => a.map((value, i) => value - Number(b[i]));
-  const differences = tables.map((of) => (isPlain ? less(of(0), of(1)) : less(less(of(0), of(1)), less(of(2), of(3)))));
-  const most = cells.length / 2;
+  const differences = tables.map(([more, less]) => more.map((value, i) => value - Number(less[i])));
   const { difference, pValue, smallest } =
     outcome === "fell"
       ? comparePaired(
           differences.map(() => 0),
           differences.map(mean),
-          { seed: 1, range: [-most, most] },
+          { seed: 1, range: [-1, 1] },
         )
       : { ...crossedTest(differences), smallest: smallestCrossed(differences) };
-  const clamp = (value: number) => Math.max(-most, Math.min(most, value));
-  const tested = typeof test === "object" ? equivalencePValue(differences, test.equalWithin) : pValue;
+  const clamp = (value: number) => Math.max(-1, Math.min(1, value));
   return {
     ...{ ...result, values, smallest: clamp(smallest) },
     difference: { ...difference, low: clamp(difference.low), high: clamp(difference.high) },
-    ...(bySeed.length >= fewestSeeds ? { pValue: tested } : {}),
+    ...(bySeed.length >= fewestSeeds ? { pValue } : {}),
   };
 }
 
@@ -130,12 +123,7 @@ function runsAt(study: Study, [world, arm, chosen]: Cell, outcomes: readonly Run
   return { rate, runs: runs.toSorted((a, b) => a.seed - b.seed) };
 }
 
-function valuesOf(contrast: Contrast, run: RunOutcome, until: number): readonly number[] {
-  if (contrast.outcome === "fell") return [Number(fell(run))];
-  if (contrast.outcome === "greedy") return present(run.final.greedy, "greedy attempts");
-  return contrast.outcome === "sampled" ? run.final.sampled : areas(run.curve, axisOf(contrast), until);
-}
-
-function axisOf({ outcome }: Contrast): "toolCalls" | "episodes" {
-  return outcome === "areaOverCalls" ? "toolCalls" : "episodes";
+function valuesOf(outcome: Contrast["outcome"], run: RunOutcome): readonly number[] {
+  if (outcome === "fell") return [Number(fell(run))];
+  return outcome === "greedy" ? present(run.final.greedy, "greedy attempts") : run.final.sampled;
 }

@@ -1,5 +1,4 @@
 import "../install.ts";
-import { officeEnvironment } from "../../extensions/office/office.ts";
 import { parseStudy, type RunKey, type Study, type StudyDefinition } from "./definition.ts";
 import type { RunOutcome } from "./outcome.ts";
 import { planHash } from "./store.ts";
@@ -8,13 +7,12 @@ import { planHash } from "./store.ts";
 export const smallDefinition = {
   title: "A small study",
   question: "Is b better than a?",
-  environments: { "own-office": officeEnvironment },
   worlds: {
     near: {
       title: "Near",
       about: "A small world.",
       config: {
-        environment: "own-office",
+        environment: "office",
         model: "bundled:office",
         rollout: { tasksPerStep: 2, groupSize: 2, hiddenTools: "allow" },
         steps: 2,
@@ -28,7 +26,6 @@ export const smallDefinition = {
       about: "Not there yet.",
       config: {},
       secondsPerRun: 360,
-      seeds: [1],
       rates: [1e-5, 1e-4, 1e-3],
       pending: "it has no model.",
     },
@@ -41,7 +38,6 @@ export const smallDefinition = {
   rates: [1e-4, 1e-3],
   tuningSeeds: [11, 12],
   seeds: [1, 2, 3],
-  targets: [0.5],
   questions: {
     better: {
       title: "Is b better?",
@@ -51,7 +47,7 @@ export const smallDefinition = {
       seeds: 3,
       contrasts: [
         { title: "b − a at one rate", more: ["near", "b", 1e-4], less: ["near", "a", 1e-4], test: "different" },
-        { title: "at best rates", outcome: "area", more: ["near", "b", "best"], less: ["near", "a", "best"] },
+        { title: "at best rates", outcome: "greedy", more: ["near", "b", "best"], less: ["near", "a", "best"] },
         { title: "falls", outcome: "fell", more: ["near", "b", 1e-3], less: ["near", "a", 1e-3] },
       ],
     },

@@ -76,12 +76,12 @@ test("numbers that are not finite are an outcome of the run; an engine's own err
   expect(readOutcomes(study, "lost")).toEqual([outcome]);
 });
 
-test("a run of which only a fall is asked ends there, with the values that it had", async () => {
-  const near = { ...smallDefinition.worlds.near, untilFall: true };
-  const evaluation = { tasks: 30, k: 1, during: { every: 1, tasks: 30 } };
+test("a tuning run ends where it falls, with the values that it had", async () => {
+  const { near } = smallDefinition.worlds;
+  const evaluation = { tasks: 60, k: 1, during: { every: 1, tasks: 60 } };
   const falling = { ...near, config: { ...near.config, steps: 9, evaluation } };
   const study = smallStudy({ worlds: { ...smallDefinition.worlds, near: falling } });
-  const outcome = await executeRun(study, { world: "near", arm: "b", rate: 0.1, seed: 1 }, "falling");
+  const outcome = await executeRun(study, { world: "near", arm: "b", rate: 0.1, seed: 11 }, "falling");
   expect(outcome).toMatchObject({ ended: true, final: { sampled: [] } });
   expect(outcome.curve.length).toBeLessThan(9);
   expect(fell(outcome)).toBe(true);
@@ -89,7 +89,8 @@ test("a run of which only a fall is asked ends there, with the values that it ha
 });
 
 test("outcomes of another plan are refused: a plan is fixed before its first run", () => {
-  const changed = smallStudy({ measure: "reward" });
+  const near = { ...smallDefinition.worlds.near, config: { ...smallDefinition.worlds.near.config, steps: 3 } };
+  const changed = smallStudy({ worlds: { ...smallDefinition.worlds, near } });
   expect(() => readOutcomes(changed, "results")).toThrow("of another plan");
   expect(() => readOutcomes(smallStudy({ rates: [1e-4, 1e-3, 1e-2] }), "results")).not.toThrow();
 });

@@ -28,10 +28,7 @@ export function writeStudy(study: Study, folder: string, command: string): strin
     .map((world) => ({
       world: world.world,
       files: [
-        ...study.axes.map((axis) => ({
-          path: join(figureFolder, `${world.world}-${axis}.svg`),
-          content: curvesSvg(study, world, axis),
-        })),
+        { path: join(figureFolder, `${world.world}-episodes.svg`), content: curvesSvg(world) },
         { path: join(figureFolder, `${world.world}-rates.svg`), content: ratesSvg(study, world) },
       ],
     }));

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { sealed, unsealed } from "../../../src/runs/seal.ts";
 import { invoke as invokeProgram } from "../../command-line.fixture.ts";
 import { runOutcomeSchema } from "../outcome.ts";
-import { smallDefinition, smallStudy } from "../small-study.fixture.ts";
+import { smallDefinition } from "../small-study.fixture.ts";
 
 let folder: string;
 let file: string;
@@ -21,7 +21,6 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const invoke = (...args: readonly string[]) => invokeProgram("study", ...args);
 
 test("a run that is made once more is compared with the published one, and its report replaces no page", async () => {
-  smallStudy(); // adds its environment, which is no JSON
   const own = join(folder, "own.ts");
   const page = join(folder, "published.md");
   writeFileSync(own, `export default ${JSON.stringify({ ...smallDefinition, page })};\n`);
