@@ -70,8 +70,6 @@ const names = [
   "a client from that state, with its optimiser",
   "its log-probs are the saved ones",
   "a client from that state, without",
-  "a custom loss that the server computes is the built-in one",
-  "weights to take away, by signed addresses",
   "a sample is cancelled, and the next is drawn",
   "GRPO raises the reward",
 ];

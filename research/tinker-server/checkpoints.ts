@@ -1,13 +1,13 @@
 import { existsSync } from "node:fs";
-import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { HttpError } from "../../extensions/http/http-error.ts";
 import { hasLength } from "../../src/core/present.ts";
 import type { ServedModel } from "./served-model.ts";
 
-/** Weights to continue training with, with the optimiser; weights to sample; weights to take away. */
-export const checkpointKinds = ["weights", "sampler_weights", "external_weights"] as const;
+/** Weights to continue training with, with the optimiser; weights to sample. */
+export const checkpointKinds = ["weights", "sampler_weights"] as const;
 export type CheckpointKind = (typeof checkpointKinds)[number];
 
 const adapterSchema = z.object({
@@ -151,18 +151,6 @@ export class CheckpointStore {
     await rename(partial, folder);
     this.#writing.delete(folder);
     return this.find(path);
-  }
-
-  /** Copies a checkpoint under another path. The copy expires by itself. @throws HttpError if there is no such checkpoint */
-  async copy(from: CheckpointPath, to: CheckpointPath, ttlSeconds?: number | null): Promise<Checkpoint> {
-    const { record, folder, state } = await this.find(from);
-    const { expiresAt: _, ...kept } = record;
-    const now = Date.now();
-    const expiry = ttlSeconds == null ? {} : { expiresAt: new Date(now + 1000 * ttlSeconds).toISOString() };
-    return this.write(to, { ...kept, savedAt: new Date(now).toISOString(), ...expiry }, async (folders) => {
-      await cp(folder, folders.weights, { recursive: true });
-      if (state !== undefined) await cp(state, folders.state, { recursive: true });
-    });
   }
 
   async remove(path: CheckpointPath): Promise<void> {

@@ -69,13 +69,6 @@ export class Futures {
     return id;
   }
 
-  /** The outcome of a request that was just added. */
-  async done(id: string): Promise<Outcome> {
-    const entry = this.#entries.get(id);
-    await entry?.settled;
-    return entry?.outcome ?? { error: "forgotten", category: "server" };
-  }
-
   has(id: string): boolean {
     return this.#entries.has(id);
   }

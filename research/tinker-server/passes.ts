@@ -4,24 +4,17 @@ import type { Weights } from "../../src/core/policy.ts";
 import { present } from "../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
 import type { Engine } from "../../src/engines/engine.ts";
-import { type CustomLoss, evaluateCustomLoss } from "./custom-loss.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
 import type { ServedModel } from "./served-model.ts";
-
-/** A pass as requested by a client. */
-export interface Pass extends ForwardBackwardCall {
-  /** The client's own, for the loss "custom". */
-  readonly custom?: CustomLoss;
-}
 
 /** Context tokens of a pass, repeated for every run of targets: more would not fit in memory. */
 const maxContextTokens = 2e7;
 
 /** @throws HttpError naming the first thing that this server does not compute */
-export function requirePass({ data, lossFn, config, custom }: Pass, { vocabularySize, maxLength }: ServedModel): void {
+export function requirePass({ data, lossFn, config }: ForwardBackwardCall, { vocabularySize, maxLength }: ServedModel): void {
   if (data.length === 0) throw new HttpError(422, "data", "empty", { expected: "at least one datum" });
   const inputsOf = data.map(({ inputs = {} }) => inputs);
-  if (custom === undefined) requireLoss(lossFn, config, inputsOf);
+  requireLoss(lossFn, config, inputsOf);
   data.forEach(({ tokens, targets, inputs = {} }, i) => {
     const refuse = (what: string, value: unknown, expected: string) => {
       throw new HttpError(422, `${what} of datum ${i}`, value, { expected });
@@ -35,8 +28,7 @@ export function requirePass({ data, lossFn, config, custom }: Pass, { vocabulary
       if (bad !== undefined) refuse(`a token in ${name}`, bad, `0 to ${vocabularySize - 1}`);
     }
     for (const [name, values] of Object.entries(inputs)) {
-      if (custom === undefined && values.length !== targets.length)
-        refuse(`number of ${name}`, values.length, `${targets.length}, one a target`);
+      if (values.length !== targets.length) refuse(`number of ${name}`, values.length, `${targets.length}, one a target`);
       const bad = values.find((value) => !Number.isFinite(value));
       if (bad !== undefined) refuse(`a number in ${name}`, bad, "finite numbers");
     }
@@ -52,7 +44,7 @@ export function requirePass({ data, lossFn, config, custom }: Pass, { vocabulary
 /** Runs a pass on an engine. @returns log-probs of the targets in the shape of the request, and the summed loss */
 export async function runPass(
   engine: Engine,
-  { data, lossFn, config, forwardOnly, custom }: Pass,
+  { data, lossFn, config, forwardOnly }: ForwardBackwardCall,
 ): Promise<ForwardBackwardResult> {
   const runs = data.map((datum, i) =>
     runsOf(datum.tokens, datum.targets).map((run, j) => ({ ...run, sample: sampleOf(datum, run, `${i}`, j) })),
@@ -76,14 +68,10 @@ export async function runPass(
   let metrics: Record<string, number> = {};
   const weigh = (logprobs: readonly (readonly number[])[]): Weights => {
     const evaluated = logprobs.map((row, i) => {
-      const { tokens, inputs = {} } = present(data[i], "a datum");
-      return custom === undefined
-        ? { ...evaluateLoss(lossFn, { logprobs: row, inputs, config }), metrics: {} }
-        : evaluateCustomLoss(custom, tokens.length, { ...inputs, logprobs: row });
+      const { inputs = {} } = present(data[i], "a datum");
+      return evaluateLoss(lossFn, { logprobs: row, inputs, config });
     });
     metrics = { "loss:sum": evaluated.reduce((sum, each) => sum + each.loss, 0) };
-    for (const [name, value] of evaluated.flatMap((each) => Object.entries(each.metrics)))
-      metrics[name] = (metrics[name] ?? 0) + value / (name.endsWith(":mean") ? data.length : 1);
     return evaluated.map(({ weights }) => weights);
   };
   const options = { temperature: 1 };

@@ -1,8 +1,6 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { HttpError } from "../../extensions/http/http-error.ts";
 import type { Reply } from "../../extensions/http/server.ts";
-import { hasLength, present } from "../../src/core/present.ts";
+import { hasLength } from "../../src/core/present.ts";
 import {
   type Checkpoint,
   type CheckpointKind,
@@ -17,7 +15,7 @@ import { archive } from "./tar.ts";
 import type { TrainedModel } from "./trained-model.ts";
 
 /** Returns what clients read: models that are served, sessions, models in training ("training runs") and their checkpoints. */
-export async function read(service: Service, parts: readonly string[], host: string): Promise<Reply | undefined> {
+export async function read(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
   const [first, second, third, ...rest] = parts;
   if (second === undefined) {
     if (first === "healthz") return { json: { status: "ok" } };
@@ -33,8 +31,7 @@ export async function read(service: Service, parts: readonly string[], host: str
     if (first === "sessions") return { json: session(service, second) };
     return first === "training_runs" ? { json: await run(service, service.models.find(second)) } : undefined;
   }
-  if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, parseModelId(second), rest, host);
-  if (first === "external_files" && hasLength(parts, 6)) return externalFile(service, parts);
+  if (first === "training_runs" && third === "checkpoints") return checkpointsOf(service, parseModelId(second), rest);
   return undefined;
 }
 
@@ -92,35 +89,8 @@ async function run({ store }: Service, { identity, lastUsed }: TrainedModel): Pr
   };
 }
 
-/** A file of a checkpoint in its external form, by a signed address. */
-async function externalFile(
-  { store, signedFiles }: Service,
-  [_, expires, signature, model, name, at]: readonly [string, string, string, string, string, string],
-): Promise<Reply> {
-  signedFiles.check(expires, signature, [model, name, at]);
-  const { folder } = await store.find({ model: parseModelId(model), kind: "external_weights", name: parseCheckpointName(name) });
-  return { bytes: await readFile(join(folder, at)), type: "application/octet-stream" };
-}
-
-/** Addresses of the files of a checkpoint, which are open for an hour to those who have them. */
-async function externalUrls({ store, signedFiles }: Service, model: ModelId, name: string, host: string): Promise<object> {
-  const { folder } = await store.find({ model, kind: "external_weights", name: parseCheckpointName(name) });
-  const signed = (await readdir(folder)).map((file) => [file, signedFiles.sign(host, [model, name, file])] as const);
-  return {
-    urls: Object.fromEntries(signed.map(([file, { url }]) => [file, url])),
-    expires: present(signed[0], "a file")[1].expires.toISOString(),
-  };
-}
-
-async function checkpointsOf(
-  service: Service,
-  model: ModelId,
-  rest: readonly string[],
-  host: string,
-): Promise<Reply | undefined> {
+async function checkpointsOf(service: Service, model: ModelId, rest: readonly string[]): Promise<Reply | undefined> {
   if (rest.length === 0) return { json: { checkpoints: (await service.store.list(model)).map(checkpointReply) } };
-  if (hasLength(rest, 3) && rest[0] === "external_weights" && rest[2] === "external_weights_urls")
-    return { json: await externalUrls(service, model, rest[1], host) };
   const [action, last, first = "sampler_weights", ...more] = [...rest].reverse();
   if (last === undefined || more.length > 0 || (action !== "archive" && action !== "download")) return undefined;
   const [kind, name] = [kindOf(first), parseCheckpointName(last)];
@@ -136,7 +106,7 @@ async function checkpointsOf(
 function checkpointReply({ path, record, bytes }: Checkpoint & { readonly bytes: number }): object {
   return {
     checkpoint_id: `${path.kind}/${path.name}`,
-    checkpoint_type: { weights: "training", sampler_weights: "sampler", external_weights: "external" }[path.kind],
+    checkpoint_type: { weights: "training", sampler_weights: "sampler" }[path.kind],
     time: record.savedAt,
     tinker_path: formatCheckpointPath(path),
     size_bytes: bytes,

@@ -92,19 +92,6 @@ export const saveForSamplerSchema = door(
   saidAndNoted,
 );
 
-export const saveExternalSchema = door(
-  "save_weights_external",
-  {
-    model_id: z.string(),
-    seq_id: seqId,
-    path: z.string(),
-    ttl_seconds: ttlSeconds,
-    /** Files are not encrypted here. */
-    age_encryption_recipients: z.array(z.string()).max(0).nullish(),
-  },
-  said,
-);
-
 export const loadWeightsSchema = door(
   "load_weights",
   {
@@ -172,24 +159,4 @@ export type SampleBody = z.output<typeof sampleSchema>;
 
 /** Results are small enough to be sent whole. */
 export const retrieveSchema = door("retrieve_future", { request_id: z.string() }, { ignores: ["type", "allow_metadata_only"] });
-export const retrieveManySchema = door("retrieve_futures", {
-  target: door("the target of retrieve_futures", {
-    type: z.literal("sampling_session").optional(),
-    sampling_session_id: z.string(),
-    cloned_sampler_id: z.int().min(0).default(0),
-  }),
-  prev_cursor: z.int().min(0).default(0),
-  /** In seconds. */
-  timeout: z.number().min(0).nullish(),
-  /** Results are forgotten by their age. */
-  retrieved_request_ids: z.array(z.string()).default([]),
-});
-export const copyWeightsSchema = door("copy_weights", {
-  session_id: z.string().nullish(),
-  model_seq_id: z.int().min(0).nullish(),
-  /** There is one project here. */
-  destination_project_id: z.string().nullish(),
-  source_path: z.string(),
-  ttl_seconds: z.int().min(3600).nullish(),
-});
 export const weightsInfoSchema = door("weights_info", { tinker_path: z.string() }, said);

@@ -5,14 +5,12 @@ import type { Reply } from "../../extensions/http/server.ts";
 import type { ForwardBackwardRequest } from "../../extensions/tinker/client/wire/forward-backward.ts";
 import { ShapeError } from "../../src/core/errors.ts";
 import {
-  bytesIn,
   type CheckpointPath,
   formatCheckpointPath,
   parseCheckpointName,
   parseCheckpointPath,
   parseModelId,
 } from "./checkpoints.ts";
-import { type CustomLoss, customLossSchema, requireCustomLoss } from "./custom-loss.ts";
 import { requireFit } from "./models.ts";
 import { requirePass } from "./passes.ts";
 import * as schemas from "./requests.ts";
@@ -33,11 +31,6 @@ const alpha = 32;
 /** Longest that one poll is held: clients give up after 45 s. */
 const pollMs = 20_000;
 
-/** Clones of a sampling session number their requests from multiples of it, as the SDK does. */
-const seqIdsOfClone = 1_000_000_000;
-/** Custom losses of all sessions together. */
-const maxCustomLosses = 1000;
-
 const acknowledged = (requestId: string, more: object = {}): Reply => ({ json: { request_id: requestId, ...more } });
 
 /** Routes that clients post to, behind /api/v1/. */
@@ -45,7 +38,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   "client/config": () => ({
     json: {
       ...{ pjwt_auth_enabled: false, proto_compress_fwdbwd: false, use_pyqwest_transport: false },
-      ...{ sample_use_retrieve_futures: true, custom_loss_server_side: true },
+      ...{ sample_use_retrieve_futures: false, custom_loss_server_side: false },
     },
   }),
   "client/dynamic_config": () => ({ json: { sample_cancel_enabled: true } }),
@@ -102,10 +95,8 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       const hint = "Upgrade the client: JSON passes are of an earlier protocol (tinker SDK below 0.25).";
       throw new HttpError(415, "content-type of forward_backward", contentType, { expected: "application/x-protobuf", hint });
     }
-    const sent = decoded(body);
-    const model = service.models.find(sent.modelId);
-    const custom = sent.lossFn === "custom" ? customLossOf(service, model.identity.session, sent.lossId) : undefined;
-    const request = { ...sent, ...(custom === undefined ? {} : { custom }) };
+    const request = decoded(body);
+    const model = service.models.find(request.modelId);
     const work = async () => {
       const result = await model.pass(request);
       return { protobuf: encodeForwardBackwardResult(result, request.lossFn) };
@@ -168,30 +159,6 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_for_sampler", body), check, work), { model_id });
   },
 
-  save_weights_external: (service, { body }) => {
-    const { model_id, seq_id, path: name, ttl_seconds } = parseBody(body, schemas.saveExternalSchema);
-    const model = service.models.find(model_id);
-    const check = () =>
-      service.takeName({ model: model.identity.id, kind: "external_weights", name: parseCheckpointName(name) }, false);
-    const work = async (path: CheckpointPath) => {
-      const saved = await model.save(service.store, path, false, ttl_seconds).finally(() => service.store.release(path));
-      return {
-        json: { type: "save_weights_external", path: formatCheckpointPath(path), size_bytes: await bytesIn(saved.folder) },
-      };
-    };
-    return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_external", body), check, work), { model_id });
-  },
-
-  create_custom_loss: (service, { body }) => {
-    const { session_id, custom_loss_seq_id, ...loss } = parseBody(body, customLossSchema);
-    const loss_id = `${service.sessions.find(session_id).id}:loss:${custom_loss_seq_id}`;
-    requireCustomLoss(loss);
-    if (service.customLosses.size >= maxCustomLosses)
-      throw new HttpError(429, "custom losses", maxCustomLosses + 1, { expected: `at most ${maxCustomLosses}` });
-    service.customLosses.set(loss_id, loss);
-    return acknowledged(service.later(async () => ({ json: { type: "create_custom_loss", loss_id } })));
-  },
-
   load_weights: async (service, { body }) => {
     const request = parseBody(body, schemas.loadWeightsSchema);
     const { model_id, session_id, model_seq_id, seq_id, path, optimizer, base_model } = request;
@@ -220,16 +187,6 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     return acknowledged(service.inOrder(model, seq_id, fingerprint, check, work), { model_id });
   },
 
-  copy_weights: async (service, { body }) => {
-    const { session_id, model_seq_id, source_path, ttl_seconds } = parseBody(body, schemas.copyWeightsSchema);
-    const session = session_id == null ? { id: randomUUID(), count: 0 } : service.sessions.find(session_id);
-    const source = parseCheckpointPath(source_path, "weights");
-    const model = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
-    const path = service.takeName({ ...source, model }, false);
-    await service.store.copy(source, path, ttl_seconds).finally(() => service.store.release(path));
-    return { json: { tinker_path: formatCheckpointPath(path) } };
-  },
-
   create_sampling_session: async (service, { body }) => {
     const request = parseBody(body, schemas.createSamplingSessionSchema);
     const session = service.sessions.find(request.session_id);
@@ -248,10 +205,6 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       protobuf: encodeSamples(await service.samplers.use(source, (sampler) => drawSamples(sampler, call, stopped.signal))),
     }));
     service.cancellable.set(id, stopped);
-    if (request.sampling_session_id != null) {
-      const clone = Math.floor((request.seq_id ?? 0) / seqIdsOfClone);
-      void service.completions.expect(`${request.sampling_session_id}/${clone}`, id, service.futures.done(id));
-    }
     const sequences = Array.from({ length: call.samples }, (_, n) => `${id}:${n}`);
     return acknowledged(id, { sample_sequence_ids: sequences });
   },
@@ -259,13 +212,6 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   cancel_future: (service, { body }) => {
     service.cancellable.get(parseBody(body, schemas.retrieveSchema).request_id)?.abort();
     return { json: {} };
-  },
-
-  retrieve_futures: async (service, { body }) => {
-    const { target, prev_cursor, timeout } = parseBody(body, schemas.retrieveManySchema);
-    const { id } = service.sessions.sampling(target.sampling_session_id);
-    const waitMs = Math.min(pollMs, 1000 * (timeout ?? pollMs));
-    return { json: await service.completions.poll(`${id}/${target.cloned_sampler_id}`, prev_cursor, waitMs) };
   },
 
   retrieve_future: async (service, { body }) => {
@@ -291,13 +237,6 @@ async function sourceOf(service: Service, request: schemas.SampleBody): Promise<
   if (request.sampling_session_id == null) return service.samplers.source(request);
   const { base, path } = service.sessions.sampling(request.sampling_session_id);
   return { base: service.samplers.base(base), path };
-}
-
-/** @throws HttpError (422) if the session has no such loss */
-function customLossOf(service: Service, session: string, id: string | undefined): CustomLoss {
-  const loss = id?.startsWith(`${session}:`) ? service.customLosses.get(id) : undefined;
-  if (loss !== undefined) return loss;
-  throw new HttpError(422, "loss_id", id, { expected: "one that create_custom_loss gave to this session" });
 }
 
 function decoded(body: Buffer): ForwardBackwardRequest {

@@ -12,7 +12,6 @@ import { hasLength } from "../../src/core/present.ts";
 import { read, remove } from "./reads.ts";
 import { postRoutes } from "./routes.ts";
 import { Service, type ServiceOptions } from "./service.ts";
-import { SignedFiles } from "./signed-files.ts";
 
 export interface ServerOptions extends ServiceOptions {
   /** Default 127.0.0.1: only this machine. */
@@ -42,7 +41,7 @@ export async function startTinkerServer(options: ServerOptions): Promise<Running
     ...{ host, port, log: options.log },
     limits: { maxBytes: 2 ** 26, ...options.http },
     keepAliveMs: 75_000,
-    guard: (request) => guard(request, { host, keys: request.url?.startsWith(SignedFiles.route) ? [] : keys }),
+    guard: (request) => guard(request, { host, keys }),
     route: (request) => route(service, request),
   }).catch(async (error: unknown) => {
     await service.close();
@@ -60,7 +59,7 @@ async function route(service: Service, { method, path, parts: whole, headers, bo
   const unknown = () => new HttpError(404, "route", `${method} ${path}`, { expected: "one of Tinker's interface" });
   if (api !== "api" || version !== "v1") throw unknown();
   if (method === "GET") {
-    const reply = await read(service, parts, headers.host ?? "");
+    const reply = await read(service, parts);
     if (reply !== undefined) return reply;
   }
   if (method === "DELETE") {

@@ -1,14 +1,11 @@
 import { createHash } from "node:crypto";
 import { HttpError } from "../../extensions/http/http-error.ts";
 import { type CheckpointPath, CheckpointStore, formatCheckpointPath, type ModelId, parseCheckpointPath } from "./checkpoints.ts";
-import { Completions } from "./completions.ts";
-import type { CustomLoss } from "./custom-loss.ts";
 import { Futures, type Outcome } from "./futures.ts";
 import { Models, requireFit } from "./models.ts";
 import { Samplers } from "./samplers.ts";
 import type { AdapterSettings, ServedModel, Trained } from "./served-model.ts";
 import { Sessions } from "./sessions.ts";
-import { SignedFiles } from "./signed-files.ts";
 import type { TrainedModel } from "./trained-model.ts";
 
 export interface ServiceOptions {
@@ -41,11 +38,6 @@ export class Service {
   readonly futures: Futures;
   /** Samples that are being drawn, by the id of their future. */
   readonly cancellable = new Map<string, AbortController>();
-  readonly signedFiles = new SignedFiles();
-  /** Finished samples of sampling sessions. */
-  readonly completions = new Completions();
-  /** Losses that clients sent, by their ids, which begin with their sessions'. */
-  readonly customLosses = new Map<string, CustomLoss>();
   readonly store: CheckpointStore;
   readonly samplers: Samplers;
   readonly sessions: Sessions;
@@ -56,11 +48,9 @@ export class Service {
     this.futures = new Futures(options.limits.results);
     this.store = new CheckpointStore(options.store, options.models, options.imports);
     this.samplers = new Samplers(options.models, this.store, options.limits.samplers);
-    this.sessions = new Sessions(options.sessionMs, options.limits.sessions ?? 1024, (session) => {
-      this.completions.forget(session);
-      for (const id of this.customLosses.keys()) if (id.startsWith(`${session}:`)) this.customLosses.delete(id);
-      return this.models.unloadSession(session);
-    });
+    this.sessions = new Sessions(options.sessionMs, options.limits.sessions ?? 1024, (session) =>
+      this.models.unloadSession(session),
+    );
     this.models = new Models(this.samplers, this.sessions, options.limits);
   }
 

@@ -1,10 +1,10 @@
 import { HttpError } from "../../extensions/http/http-error.ts";
-import type { ForwardBackwardResult } from "../../extensions/tinker/client/data.ts";
+import type { ForwardBackwardCall, ForwardBackwardResult } from "../../extensions/tinker/client/data.ts";
 import { EngineError, reasonOf } from "../../src/core/errors.ts";
 import type { StepReport } from "../../src/core/policy.ts";
 import type { StepOptions } from "../../src/engines/engine.ts";
 import { type Checkpoint, type CheckpointPath, type CheckpointStore, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
-import { type Pass, runPass } from "./passes.ts";
+import { runPass } from "./passes.ts";
 import type { Samplers } from "./samplers.ts";
 import { Sequencer } from "./sequencer.ts";
 import type { OpenedModel, ServedModel, Trained } from "./served-model.ts";
@@ -41,7 +41,7 @@ export class TrainedModel {
     return this.#steps;
   }
 
-  async pass(pass: Pass): Promise<ForwardBackwardResult> {
+  async pass(pass: ForwardBackwardCall): Promise<ForwardBackwardResult> {
     if (pass.forwardOnly) return runPass(this.#opened.engine, pass);
     try {
       const result = await runPass(this.#opened.engine, pass);

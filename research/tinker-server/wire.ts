@@ -40,8 +40,7 @@ export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs, ta
 export function decodeForwardBackward(bytes: Uint8Array): ForwardBackwardRequest {
   const message = request.decode(bytes) as Message & RawRequest;
   const config: Record<string, number> = { ...message.lossFnConfig };
-  const { loss_id: loss, ...settings } = message.lossFnConfigV2;
-  for (const [name, { number, text }] of Object.entries(settings)) {
+  for (const [name, { number, text }] of Object.entries(message.lossFnConfigV2)) {
     if (text !== undefined && text !== null && text !== "")
       throw new ShapeError(`loss_fn_config.${name}`, text, { expected: "a number" });
     config[name] = number ?? 0;
@@ -53,7 +52,6 @@ export function decodeForwardBackward(bytes: Uint8Array): ForwardBackwardRequest
     lossFn: message.lossFn,
     config,
     forwardOnly: message.forwardOnly,
-    ...(loss?.text ? { lossId: loss.text } : {}),
   };
 }
 

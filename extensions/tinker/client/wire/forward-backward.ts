@@ -19,8 +19,6 @@ export const readers: Readonly<Record<Dtype, (bytes: Uint8Array) => number[]>> =
 export interface ForwardBackwardRequest extends ForwardBackwardCall {
   readonly modelId: string;
   readonly seqId: number;
-  /** The client's own loss, for the loss "custom". */
-  readonly lossId?: string;
 }
 
 /** Numbers of the configuration are written into both maps of the protocol, as the official SDK does. */
