@@ -33,7 +33,6 @@ import {
 import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
 import { searchOf } from "./search.ts";
 import { type DeepResearchSettings, deepResearchSettingsSchema } from "./settings.ts";
-import { openSymbolicMath, type SymbolicMath } from "./symbolic/symbolic.ts";
 
 export interface QuestionTask extends Task {
   readonly question: Question;
@@ -73,7 +72,6 @@ export function deepResearchEnvironment(
     deep === undefined
       ? undefined
       : (...[results, query, signal]: Parameters<WriteResults>) => deep.write(query, results, signal);
-  const symbolic = settings.math === "symbolic" ? openSymbolicMath("environment.settings.math") : undefined;
 
   const load = async (): Promise<Loaded> => {
     const read = async (split: CustomarySplit) => (await Promise.all((files[split] ?? []).map((file) => file.read()))).flat();
@@ -94,13 +92,8 @@ export function deepResearchEnvironment(
       if (question === undefined) throw new EnvError("deep-research split", split, { expected: "a split with questions" });
       return { id: `${split}/${index}`, kind: question.ability ?? settings.ability, question };
     },
-    start: async ({ question }) => episodeOf(question, (await loaded()).tools, protocol, settings, symbolic, deep),
-    metrics: [
-      ...metricNames,
-      ...(symbolic === undefined ? [] : ["symbolicEqual", "symbolicUndecided"]),
-      "searches",
-      "calculations",
-    ],
+    start: async ({ question }) => episodeOf(question, (await loaded()).tools, protocol, settings, deep),
+    metrics: [...metricNames, "searches", "calculations"],
     answer: ({ question }, conversation) => {
       const prediction = predictedIn(responseOf(conversation, protocol.continuation.write));
       const { mathEqual: right } = metricsOf(question, prediction, isMath(question, settings));
@@ -130,7 +123,6 @@ function episodeOf(
   tools: readonly Tool[],
   protocol: OneMessageProtocol,
   settings: DeepResearchSettings,
-  symbolic: SymbolicMath | undefined,
   deep: DeepSearch | undefined,
 ): Episode {
   const messages: readonly Message[] = question.prompt ?? [
@@ -144,7 +136,7 @@ function episodeOf(
     reply: () => ({ done: true }),
     score: (conversation) => {
       deep?.requireSummaries();
-      return scoreOf(question, responseOf(conversation, protocol.continuation.write), settings, symbolic);
+      return scoreOf(question, responseOf(conversation, protocol.continuation.write), settings);
     },
     clone: () => episode,
   };
@@ -173,20 +165,14 @@ function metricsOf({ golds }: Question, prediction: string, math: boolean): Answ
  * The reward of training, and the metrics of the evaluation. Success is a reward of 1 in the protocol of training, whose reward wants the format; in that of the
  * evaluation it is the equality of formulas, or of texts (em) for other questions, whatever the format.
  */
-async function scoreOf(
-  question: Question,
-  response: string,
-  settings: DeepResearchSettings,
-  symbolic: SymbolicMath | undefined,
-): Promise<Score> {
+function scoreOf(question: Question, response: string, settings: DeepResearchSettings): Score {
   const { golds } = question;
   const math = isMath(question, settings);
   const grade = math && settings.grader === "by-ability" ? equality : tokenF1;
   const { reward, quality, verdict } = researchReward(response, golds, grade);
   const prediction = predictedIn(response);
   const metrics = metricsOf(question, prediction, math);
-  const symbolicScores = math && symbolic !== undefined ? await symbolically(prediction, golds, metrics, symbolic) : undefined;
-  const right = math ? (symbolicScores?.symbolicEqual ?? metrics.mathEqual) : metrics.em;
+  const right = math ? metrics.mathEqual : metrics.em;
   return {
     reward,
     scores: {
@@ -194,24 +180,11 @@ async function scoreOf(
       format: Number(reward >= 0),
       bothTools: Number(verdict === "correct_multi_tool"),
       ...metrics,
-      ...symbolicScores,
       searches: pairedCalls(response, "search"),
       calculations: pairedCalls(response, "python"),
       outputLength: Array.from(withoutResults(response)).length,
     },
   };
-}
-
-/** Where symbolic mathematics cannot decide, the rules do, and that is counted. */
-async function symbolically(
-  prediction: string,
-  golds: readonly string[],
-  { mathEqual: byRules }: AnswerMetrics,
-  math: SymbolicMath,
-) {
-  const verdict = prediction === "" ? false : await math.equal(prediction, golds[0] ?? "");
-  if (typeof verdict === "boolean") return { symbolicEqual: Number(verdict), symbolicUndecided: 0 };
-  return { symbolicEqual: byRules, symbolicUndecided: 1 };
 }
 
 function equality(answer: string, golds: readonly string[]): number {

@@ -5,7 +5,6 @@ import type { QuestionAnswer } from "../../src/environments/environment.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
 import { type AnswerMetrics, goldsOf, lastLines, mathMetrics, noMetrics, predictionOf, qaMetrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
-import type { SymbolicMath, SymbolicVerdict } from "./symbolic/symbolic.ts";
 
 const text = z.string();
 const golds = z.union([textOrNumber, z.array(textOrNumber).min(1)]);
@@ -25,9 +24,6 @@ const predictionSchema = z.looseObject({
 export type JudgeWord = "correct" | "incorrect" | "unusable";
 
 export interface AnswerVerdict {
-  /** Equality by symbolic mathematics, and whether rules had to decide. Absent if it was not asked for. */
-  readonly symbolic_equal?: number;
-  readonly symbolic?: SymbolicVerdict;
   /** The id of the question: lines with the same one are runs of it. */
   readonly id: string;
   readonly prediction: string;
@@ -82,22 +78,6 @@ export async function judgePrediction(
   const said = isJudged ? await judge({ question, golds, prediction }) : "not asked";
   const right = verdict.math_equal === 1 || said === "correct" ? 1 : 0;
   return { ...verdict, llm_equal: right, judge: said, score: right };
-}
-
-/**
- * Adds symbolic mathematics to a verdict on mathematics: it is then the score, unless a judge gave one. Where it cannot decide `math_equal` counts.
- * @throws EnvError as above
- */
-export async function scoreSymbolically(
-  record: FileRecord,
-  questions: ReadonlyMap<string, Question> | undefined,
-  verdict: AnswerVerdict,
-  math: SymbolicMath,
-): Promise<AnswerVerdict> {
-  const { golds, prediction } = readPrediction(record, questions);
-  const symbolic = prediction === "" ? false : await math.equal(prediction, golds[0] ?? "");
-  const equal = typeof symbolic === "boolean" ? Number(symbolic) : verdict.math_equal;
-  return { ...verdict, symbolic_equal: equal, symbolic, ...(verdict.judge === undefined && { score: equal }) };
 }
 
 function scoreLine({ id, golds, prediction }: PredictionLine, ability: "math" | "qa"): AnswerVerdict {

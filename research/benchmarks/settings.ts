@@ -74,16 +74,6 @@ export const deepResearchSettingsSchema = z.strictObject({
     .enum(["f1", "by-ability"])
     .default("f1")
     .describe("token F1, or `by-ability`: for mathematics 1 if the formulas are equal"),
-  /**
-   * Whether formulas are the same, for success of mathematics in the evaluation protocol: by the published code's rules, or by symbolic mathematics (Compute
-   * Engine, to be installed). Rules count where symbolic mathematics cannot decide.
-   */
-  math: z
-    .enum(["rules", "symbolic"])
-    .default("rules")
-    .describe(
-      "how formulas are compared in evaluation: by the published rules, or `symbolic` ([evaluation](README.md#evaluation))",
-    ),
   ability: z.enum(["qa", "math"]).default("qa").describe("of questions without one"),
   prompt: z.enum(promptKinds).default("code-search").describe("tools that the system message explains"),
   system: z.string().optional().describe("system message of questions without a prompt; that of `prompt` if omitted"),

@@ -23,7 +23,6 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
     .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}, or arpo-reward`)
     .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked")
     .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
-    .option("--math <kind>", "of mathematics: rules, the published code's, or symbolic (default: rules)")
     .option("--any-version", "of questions: read a file of another version than the known ones too")
     .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))
     .action(async (name, file, flags) => {
@@ -31,8 +30,7 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
       exit(await scoreCommand(name, file, flags, screen, errorScreen));
     });
 
-  const data = program.command("data");
-  debuggable(data)
+  debuggable(program.command("data"))
     .summary("download a benchmark's data")
     .description(
       "Downloads tasks at a pinned revision and verifies them. GAIA and HLE need a token in HF_TOKEN of an account that has\n" +
@@ -46,19 +44,5 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
     .action(async (name, flags) => {
       const { dataCommand } = await import("./benchmarks.ts");
       exit(await dataCommand(name, flags, screen));
-    });
-  debuggable(data.command("check"))
-    .summary("look for a benchmark's questions in training data")
-    .description("Finds benchmark questions in training data: equal up to case and punctuation, or by sequences of words.")
-    .requiredOption("--train <files...>", "training data: .jsonl, .jsonl.gz or .parquet with questions")
-    .option("--against <names...>", "benchmarks (default: all whose files are there)")
-    .option("--data <folder>", "the folder with the benchmarks' files (default: the one that `data` downloads to)")
-    .option("--ngram <n>", "words of a sequence (default: 8)")
-    .option("--json", "print the report as JSON, with all places")
-    .addHelpText("after", examples("data check --train train_10k.parquet --against hotpotqa simpleqa"))
-    .action(async (_flags, command) => {
-      const { dataCheckCommand } = await import("./data-check.ts");
-      // --data is a flag of `data` too, which reads it first.
-      exit(await dataCheckCommand(command.optsWithGlobals(), screen));
     });
 };

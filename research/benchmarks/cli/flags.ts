@@ -4,8 +4,6 @@ import type { Screen } from "../../../src/terminal/screen.ts";
 export interface FileFlags extends JudgeFlags {
   /** The folder with the benchmark's data. */
   readonly data?: string;
-  /** How formulas are compared: "rules" or "symbolic". */
-  readonly math?: string;
   /** Reads a file of another version too. */
   readonly anyVersion?: boolean;
 }

@@ -14,8 +14,7 @@ import { defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
 import { fetchBenchmark } from "../data/fetch.ts";
 import { type SourceName, sourceNames } from "../data/sources.ts";
 import type { Question } from "../questions.ts";
-import { type AnswerVerdict, judgePrediction, scorePrediction, scoreReward, scoreSymbolically } from "../score.ts";
-import { openSymbolicMath, type SymbolicMath } from "../symbolic/symbolic.ts";
+import { type AnswerVerdict, judgePrediction, scorePrediction, scoreReward } from "../score.ts";
 import { type BenchmarkName, benchmarks } from "../table.ts";
 import type { DataCommand, FileCommand, FileFlags } from "./flags.ts";
 
@@ -42,10 +41,9 @@ export function downloadQuestions(name: BenchmarkName): DataCommand {
 
 /** Scores predictions of one of ARPO's benchmarks: a verdict for each line, then means with 95 % intervals over questions. */
 export function scoreQuestions(name: BenchmarkName): FileCommand {
-  return async (file, { data, anyVersion, math, ...flags }, output, notes) => {
+  return async (file, { data, anyVersion, ...flags }, output, notes) => {
     const settings = judgeOf(flags, process.env);
     const judge = settings === undefined ? undefined : openJudge(settings);
-    const symbolic = symbolicOf(math, benchmarks[name].ability);
     const questions = await questionsOf(name, data, anyVersion === true);
     const { ability } = benchmarks[name];
     const records = await openRecords(file).read();
@@ -55,15 +53,9 @@ export function scoreQuestions(name: BenchmarkName): FileCommand {
         : await Promise.all(
             records.map((record) => judgePrediction(record, ability, questions, async (answer) => (await judge(answer)).verdict)),
           );
-    const final = symbolic === undefined ? verdicts : [];
-    if (symbolic !== undefined)
-      for (const [i, record] of records.entries()) {
-        const verdict = verdicts[i];
-        if (verdict !== undefined) final.push(await scoreSymbolically(record, questions, verdict, symbolic));
-      }
-    for (const verdict of final) output.line(JSON.stringify(verdict));
-    for (const line of summaryLines(name, final)) notes.line(line);
-    for (const line of coverageLines(final, questions)) notes.line(line);
+    for (const verdict of verdicts) output.line(JSON.stringify(verdict));
+    for (const line of summaryLines(name, verdicts)) notes.line(line);
+    for (const line of coverageLines(verdicts, questions)) notes.line(line);
     return 0;
   };
 }
@@ -76,14 +68,6 @@ export async function scoreRewards(file: string, _flags: FileFlags, output: Scre
     `Scored ${plural(records.length, "response")} by ARPO's reward: -1 for a wrong format, else token F1, with 0.1 for both tools.`,
   );
   return 0;
-}
-
-/** @throws ConfigError for another word, a benchmark without formulas, or a library that is missing */
-function symbolicOf(math: string | undefined, ability: "math" | "qa"): SymbolicMath | undefined {
-  if (math === undefined || math === "rules") return undefined;
-  if (math !== "symbolic") throw new ConfigError("--math", math, { expected: ["rules", "symbolic"] });
-  if (ability !== "math") throw new ConfigError("--math", math, { expected: "a benchmark of mathematics" });
-  return openSymbolicMath("--math");
 }
 
 /** Names questions without predictions, and unequal numbers of runs. */
@@ -126,17 +110,14 @@ function summaryLines(name: BenchmarkName, verdicts: readonly AnswerVerdict[]): 
   const runs = Math.min(...groups.map((group) => group.length));
   const over = (of: (group: readonly AnswerVerdict[]) => number) =>
     interval(meanInterval(groups.map(of), { seed: 0, range: [0, 1] }));
-  const symbolic = verdicts.some((verdict) => verdict.symbolic !== undefined);
-  const headline = symbolic ? "symbolic_equal" : benchmarks[name].ability === "math" ? "math_equal" : "f1";
+  const headline = benchmarks[name].ability === "math" ? "math_equal" : "f1";
   const judged = verdicts.some((verdict) => verdict.judge !== undefined);
   const score = judged ? "llm_equal" : headline;
-  const more = [...(symbolic ? (["symbolic_equal"] as const) : []), ...(judged ? (["llm_equal"] as const) : [])];
-  const rows = [...metricNames, ...more].map((metric) => [
+  const rows = [...metricNames, ...(judged ? (["llm_equal"] as const) : [])].map((metric) => [
     metric === score ? `${metric} (score)` : metric,
     over((group) => mean(group.map((verdict) => verdict[metric] ?? 0))),
   ]);
   const right = judged ? "llm_equal" : headline === "f1" ? "em" : headline;
-  const undecided = verdicts.filter(({ symbolic: said }) => typeof said === "string").length;
   const unusable = verdicts.filter(({ judge }) => judge === "unusable").length;
   const passes =
     runs < 2
@@ -150,9 +131,6 @@ function summaryLines(name: BenchmarkName, verdicts: readonly AnswerVerdict[]): 
   return [
     `${name}: ${plural(groups.length, "question")}, ${count(verdicts.length)} predictions, ${judged ? "by a judge" : "no judge"}; 95 % intervals over questions`,
     ...table([["metric", "mean"], ...rows, ...passes]),
-    ...(undecided === 0
-      ? []
-      : [`Symbolic mathematics did not decide about ${plural(undecided, "answer")}: there math_equal counts.`]),
     ...(unusable === 0
       ? []
       : [`The judge gave no usable reply about ${plural(unusable, "answer")}: there math_equal alone counts.`]),
