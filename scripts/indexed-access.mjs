@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const numeric = ["src/algorithms", "extensions/local", "src/statistics", "extensions/lab"];
+const numeric = ["src/algorithms", "extensions/local", "src/statistics"];
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const tsc = join(root, "node_modules/typescript/bin/tsc");
 const { stdout, stderr } = spawnSync(

@@ -59,19 +59,7 @@ function markdownIn(folder: string): string[] {
 const elsewhere = /^(?:docs\/about\/performance-summary\.md|node_modules\/.*)$/;
 
 test("pages and docstrings name files that exist", () => {
-  const files = [
-    "src",
-    "extensions",
-    "entries",
-    "test",
-    "docs",
-    "examples",
-    "research",
-    "scripts",
-    "dashboard",
-    "lab",
-    "templates",
-  ]
+  const files = ["src", "extensions", "entries", "test", "docs", "examples", "research", "scripts", "dashboard", "templates"]
     .filter((folder) => existsSync(join(root, folder)))
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => join(folder, name)),

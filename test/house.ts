@@ -260,11 +260,6 @@ export const parts: readonly Part[] = [
     ],
   },
   {
-    path: "extensions/lab",
-    holds: "the theory lab as a library: exact updates, verdicts on every combination ([lab.md](lab.md))",
-    knows: ["src/core", "src/algorithms"],
-  },
-  {
     path: "extensions/demo",
     holds: "word problems, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
     knows: ["src/core", "src/tools", "src/environments", "src/runs", "src/training", "src/terminal", "src/cli"],

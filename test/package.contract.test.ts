@@ -74,7 +74,6 @@ test.each([
   ],
   ["retrograde-rl/algorithms", ["runUpdate", "resolveAlgorithm", "seeupoUpdate", "ppu", "groupRelativeAdvantages", "klPenalty"]],
   ["retrograde-rl/engine", ["createLocalEngine", "loadTokenizer", "makeChat", "enginePolicy", "CallOrder", "capabilities"]],
-  ["retrograde-rl/lab", ["runGrid", "judge", "cellOf", "labSettingsSchema"]],
   ["retrograde-rl/tinker", ["TinkerClient"]],
   ["retrograde-rl/agents", ["evaluateAgent", "compareAgents", "recordAgent"]],
   ["retrograde-rl/evals", ["fromPromptfoo", "fromEvalite", "fromMastra"]],

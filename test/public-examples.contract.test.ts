@@ -12,7 +12,7 @@ const exportsSchema = z.record(z.string(), z.union([z.object({ types: z.string()
 const packageSchema = z.object({ name: z.string(), exports: exportsSchema });
 const { name: packageName, exports: entries } = packageSchema.parse(JSON.parse(readFileSync(join(root, "package.json"), "utf8")));
 
-/** Sources and compiled types by the name that users import: "retrograde-rl/lab" → entries/lab.ts, dist/entries/lab.d.ts. */
+/** Sources and compiled types by the name that users import: "retrograde-rl/engine" → entries/engine.ts, dist/entries/engine.d.ts. */
 const entryFiles = Object.entries(entries).flatMap(([path, entry]) => {
   if (typeof entry === "string") return [];
   const { types } = entry;

@@ -4,7 +4,6 @@ import * as algorithms from "../entries/algorithms.ts";
 import * as engine from "../entries/engine.ts";
 import * as retrograde from "../entries/index.ts";
 import { defineConfig, type UserConfig } from "../entries/index.ts";
-import * as lab from "../entries/lab.ts";
 
 // The compiler checks these: `npm run typecheck` fails where what is inferred changes.
 
@@ -57,5 +56,4 @@ test("sub-paths export what their pages promise", () => {
   expectTypeOf(algorithms.runUpdate).parameter(1).toEqualTypeOf<readonly algorithms.Group[]>();
   expectTypeOf(algorithms.resolveAlgorithm).returns.toEqualTypeOf<algorithms.AlgorithmConfig>();
   expectTypeOf(retrograde.createEnvironment).returns.toEqualTypeOf<retrograde.Environment>();
-  expectTypeOf(lab.runGrid).returns.toEqualTypeOf<lab.CellResult[]>();
 });

@@ -1,7 +1,7 @@
-import { type Cell, idOf } from "../../extensions/lab/cell.ts";
-import type { Worked } from "../../extensions/lab/example.ts";
-import { layoutOf } from "../../extensions/lab/policy.ts";
-import type { Size } from "../../extensions/lab/problem.ts";
+import { type Cell, idOf } from "./cell.ts";
+import type { Worked } from "./counterexample.ts";
+import { layoutOf } from "./policy.ts";
+import type { Size } from "./problem.ts";
 
 /** A number with as few digits as show it to four places. */
 export function short(value: number): string {
@@ -43,7 +43,7 @@ function rowNames(cell: Pick<Cell, "sees">, size: Size): string[] {
 
 /** All that a person needs to redo it: rewards, policy before, advantages, policy after, J. Lines of text. */
 export function exampleLines(cell: Cell, worked: Worked): string[] {
-  const { size, turnUpdates, group, kind, updates } = worked;
+  const { size, turnUpdates, group } = worked;
   const { vocabulary } = size;
   const names = rowNames(cell, size);
   const letters = Array.from({ length: vocabulary }, (_, i) => String.fromCharCode(97 + i));
@@ -52,7 +52,7 @@ export function exampleLines(cell: Cell, worked: Worked): string[] {
   const width = Math.max(...names.map((name) => name.length));
   const order = turnUpdates.map((turns) => turns.map((t) => t + 1).join(" and ")).join(", then ");
   return [
-    `${kind === "drop" ? "An update that lowers J" : "A rest short of J*"}: ${idOf(cell)}`,
+    `An update that lowers J: ${idOf(cell)}`,
     `${count(size.turns, "turn")} of ${count(size.tokens, "token")}, ${vocabulary} tokens to choose from, ${count(size.contexts, "context")}` +
       (group === undefined ? "" : `, groups of ${group.length / size.contexts}`) +
       (size.turns > 1 ? `; turns updated: ${order}` : ""),
@@ -67,10 +67,7 @@ export function exampleLines(cell: Cell, worked: Worked): string[] {
     ...(group === undefined ? [] : [`  rewards of all trajectories: ${allRewards(worked)}`]),
     "tables, before → after",
     ...names.map((name, i) => `  ${name.padEnd(width)}  ${row(worked.policy, i)}  →  ${row(worked.policyAfter, i)}`),
-    `J ${short(worked.before)} → ${short(worked.after)}` +
-      (kind === "drop"
-        ? ` (J* = ${short(worked.best)})`
-        : ` after ${count(updates, "update")}, and nothing moves any more; J* = ${short(worked.best)}`),
+    `J ${short(worked.before)} → ${short(worked.after)} (J* = ${short(worked.best)})`,
   ];
 }
 

@@ -1,4 +1,4 @@
-import type { Cell } from "../../extensions/lab/cell.ts";
+import type { Cell } from "./cell.ts";
 
 /** A row of the table of SeeUPO (arXiv:2602.06554): whether convergence is claimed, and the cells that are this combination. */
 export interface PaperRow {

@@ -1,6 +1,6 @@
-import { type Cell, carries, idOf, optimisers, orders, voidReason } from "../../extensions/lab/cell.ts";
-import type { CellResult, Verdict } from "../../extensions/lab/grid.ts";
-import { type Sees, sights } from "../../extensions/lab/policy.ts";
+import { type Cell, carries, idOf, optimisers, orders, voidReason } from "./cell.ts";
+import type { CellResult, Verdict } from "./grid.ts";
+import { type Sees, sights } from "./policy.ts";
 
 /**
  * A question that the lab is asked first, about the updates that SeeUPO is one of: turn by turn, advantages R − J, exact

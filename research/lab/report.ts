@@ -1,10 +1,10 @@
-import { allCells, type Cell, idOf, optimisers } from "../../extensions/lab/cell.ts";
-import type { LabSettings } from "../../extensions/lab/config.ts";
-import { dropTolerance, reachTolerance } from "../../extensions/lab/experiment.ts";
-import type { CellResult, Verdict } from "../../extensions/lab/grid.ts";
-import { sights } from "../../extensions/lab/policy.ts";
+import { allCells, type Cell, idOf, optimisers } from "./cell.ts";
+import type { LabSettings } from "./config.ts";
 import { exampleLines, short } from "./example-text.ts";
+import { dropTolerance, reachTolerance } from "./experiment.ts";
+import type { CellResult, Verdict } from "./grid.ts";
 import { circumstances, type PaperRow, paperTable } from "./paper.ts";
+import { sights } from "./policy.ts";
 import { answersTo, questions } from "./questions.ts";
 
 /**
@@ -37,14 +37,7 @@ export const legend = [
 
 type Column = Pick<Cell, "sees" | "optimise" | "knows">;
 
-const words: Readonly<Record<Cell["optimise"], string>> = {
-  respond: "respond",
-  maximise: "max",
-  kl: "kl",
-  trust: "trust",
-  steps: "steps",
-};
-const headOf = ({ sees, optimise, knows }: Column) => [sees, words[optimise], knows];
+const headOf = ({ sees, optimise, knows }: Column) => [sees, optimise === "maximise" ? "max" : optimise, knows];
 
 /** The grid: a row for each algorithm, a column for each circumstance with this knowledge. Three lines of heading. */
 export function gridRows(results: readonly CellResult[], which: "single" | "multi", knows: Cell["knows"]): string[][] {
@@ -120,7 +113,7 @@ function sentence(verdict: Verdict): string {
   const falls = monotone
     ? "no update lowered J"
     : worstDrop === 0
-      ? "an update can lower J: the search for counter-examples found one, the random problems have none"
+      ? "an update can lower J: there is a counter-example, and the random problems have none"
       : `J falls: worst drop in the random problems ${short(worstDrop)}, in ${(100 * verdict.dropRate).toFixed(1)} % of updates`;
   const average = fallsInExpectation === undefined ? "" : fallsInExpectation ? ", also on average" : ", not on average";
   const half =
@@ -141,20 +134,14 @@ function findingLine(finding: Verdict["findings"][number]): string {
   );
 }
 
-export function examplesOf(cell: Cell, { drop, stall }: Verdict): string[] {
-  return [drop, stall].flatMap((worked) =>
-    worked === undefined
-      ? []
-      : ["", ...exampleLines(worked.size.turns === 1 ? { ...cell, order: "joint", carry: "off" } : cell, worked)],
-  );
+export function examplesOf(cell: Cell, { drop }: Verdict): string[] {
+  return drop === undefined
+    ? []
+    : ["", ...exampleLines(drop.size.turns === 1 ? { ...cell, order: "joint", carry: "off" } : cell, drop)];
 }
 
 /**
  * Returns what `--json` prints; docs/lab.md says what each field means.
- * @example
- * const settings = labSettingsSchema.parse({});
- * const cell = cellOf("grae.ppu.turn.reverse.m-exact.history.maximise.exact");
- * JSON.stringify(reportJson(settings, [judge(cell, laboratory(settings))]));
  */
 export function reportJson(settings: LabSettings, results: readonly CellResult[]) {
   return {

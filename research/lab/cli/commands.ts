@@ -1,4 +1,3 @@
-import { Option } from "commander";
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
 
 /** Adds the command that runs the theory lab. */
@@ -10,10 +9,8 @@ export const labCommands: AddCommands = (program, { screen, errorScreen, example
         "the optimum, and what is the smallest counter-example?",
     )
     .option("--json", "print every cell with its verdict as JSON, and nothing else")
-    .option("--full", "one to three turns, more problems and updates, a longer search: a quarter of an hour or more")
+    .option("--full", "one to three turns, more problems and updates: a quarter of an hour or more")
     .option("--cell <id>", "one cell alone, with the verdict that it has in the whole grid")
-    .addOption(new Option("--half <file>").hideHelp())
-    .option("--svg <folder>", "write plots there: curves.svg, and of the whole grid grid.svg")
     .option("--seed <n>", "decides all that is random (default: 0)")
     .option("--turns <list>", "numbers of turns, such as 1,2,3 (default: 1,2)")
     .option("--contexts <list>", "numbers of contexts; their rewards are of scale 1, 1/10, 1/100 (default: 1,2)")
@@ -33,15 +30,10 @@ export const labCommands: AddCommands = (program, { screen, errorScreen, example
     .option("--floor <x>", "the maximiser keeps probabilities of K choices above x/K (default: 0.001)")
     .addHelpText(
       "after",
-      examples(
-        "lab",
-        "lab --json",
-        "lab --cell grae.ppu.turn.reverse.m-exact.history.maximise.exact",
-        "lab --turns 1,2,3 --svg plots",
-      ),
+      examples("lab", "lab --json", "lab --cell grae.ppu.turn.reverse.m-exact.history.maximise.exact", "lab --turns 1,2,3"),
     )
     .action(async (flags) => {
       const { labCommand } = await import("./lab.ts");
-      await labCommand(flags, screen, flags.json === true ? errorScreen : screen);
+      labCommand(flags, screen, flags.json === true ? errorScreen : screen);
     });
 };

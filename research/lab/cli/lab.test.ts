@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { labSettingsSchema } from "../../../extensions/lab/config.ts";
 import { invoke } from "../../command-line.fixture.ts";
+import { labSettingsSchema } from "../config.ts";
 import { labSettingsOf } from "./lab.ts";
 
 const theorem = "grae.ppu.turn.reverse.m-exact.history.maximise.exact";

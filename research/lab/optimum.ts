@@ -6,8 +6,8 @@ import { bestOfHistories, meansOfActions } from "./values.ts";
 /**
  * J*, the best J that tables of this sight can have (a supremum: a softmax table only comes near it).
  * - history: backward induction
- * - index, last-answer, last-step: J is linear in each table, so the best is one action for every table. All choices are tried where they are
- *   few enough, as with two turns; else it is the best of many ascents, table by table: a lower bound
+ * - index, last-answer, last-step: J is linear in each table, so the best is one action for every table. It is the best of many ascents, table by
+ *   table: a lower bound, and exact with two turns, where the first one's actions are all tried
  * - shared: actions are drawn from one distribution q, and J is a polynomial in q whose best point may be mixed. The best of the
  *   vertices and of several ascents by the growth transform of Baum and Eagon (1967), which never falls: a lower bound, tight in practice
  */
@@ -20,7 +20,6 @@ export function optimum(problem: Problem, sees: Sees): number {
   return sees === "index" || turns === 1 ? Math.max(...means) : bestSharedDistribution(means, layout.actions, turns);
 }
 
-const maxChoices = 5_000;
 const tableStarts = 64;
 
 /** The best choice of one action for each table, where every table belongs to one turn. */
@@ -48,14 +47,6 @@ function bestTables(problem: Problem, layout: Layout): number {
     for (const own of sums.values()) sum += Math.max(...own);
     return sum;
   };
-  if (actions ** early.length <= maxChoices) {
-    const values = Array.from({ length: actions ** early.length }, (_, code) => {
-      const chosen = new Int32Array(nodes);
-      for (const [i, node] of early.entries()) chosen[node] = Math.floor(code / actions ** i) % actions;
-      return value(chosen);
-    });
-    return Math.max(...values);
-  }
   const random = randomStream(0, "lab", "table optimum");
   return Math.max(...Array.from({ length: tableStarts }, () => ascended(early, actions, nodes, value, random)));
 }

@@ -37,8 +37,6 @@ export interface Cell {
 
 /**
  * "grae.ppu.turn.reverse.m-exact.history.maximise.exact"
- * @example
- * allCells().map(idOf).includes("grae.ppu.turn.reverse.m-exact.history.maximise.exact"); // true
  */
 export function idOf(cell: Cell): string {
   const { advantage, update, level, order, carry, sees, optimise, knows } = cell;
@@ -47,8 +45,6 @@ export function idOf(cell: Cell): string {
 
 /**
  * Every combination, void ones and repetitions included.
- * @example
- * allCells().filter(({ order, carry }) => order === "reverse" && carry === "exact").length;
  */
 export function allCells(): Cell[] {
   return advantageKinds.flatMap((advantage) =>
@@ -70,8 +66,6 @@ export function allCells(): Cell[] {
 
 /**
  * @throws ConfigError if no cell has this id
- * @example
- * judge(cellOf("grae.ppu.turn.reverse.m-exact.history.maximise.exact"), laboratory(labSettingsSchema.parse({})));
  */
 export function cellOf(id: string): Cell {
   const cells = allCells();

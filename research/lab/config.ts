@@ -30,8 +30,6 @@ const sizes = (highest: number) => z.array(z.int().min(1).max(highest)).min(1);
 
 /**
  * The sizes of the random problems and the rules of updates, the same for all cells of a run.
- * @example
- * labSettingsSchema.parse({ turns: [2], problems: 4 }).updates; // 60, the default
  */
 export const labSettingsSchema = z.strictObject({
   seed: z.int().default(0),
@@ -52,5 +50,3 @@ export type LabSettings = z.output<typeof labSettingsSchema>;
 
 /** The settings that `--full` changes. */
 export const fullSizes = { turns: [1, 2, 3], problems: 12, updates: 100 } as const;
-/** The search for counter-examples takes this many times as long with `--full`. */
-export const fullEffort = 8;

@@ -1,8 +1,7 @@
 import { ConfigError } from "../../src/core/errors.ts";
 import { allCells, type Cell, idOf, sameAs, singleTurn, voidReason } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
-import { hunt, huntedAs } from "./counterexample.ts";
-import type { Worked } from "./example.ts";
+import { counterexample, type Worked } from "./counterexample.ts";
 import { type CaseOf, caseStore, dropTolerance, examine, type Finding, type Reach, sizesOf } from "./experiment.ts";
 import { leavesOf } from "./problem.ts";
 
@@ -18,7 +17,7 @@ export interface Shares {
 
 /** The findings on a cell with one turn, or with several. */
 export interface Verdict {
-  /** False where any update of any problem, or of the search for counter-examples, lowered J. */
+  /** False where any update of any problem, or the known counter-example, lowered J. */
   readonly monotone: boolean;
   /** Groups: whether the expected change of J was below 0 (by four standard errors) for any problem's first policy. */
   readonly fallsInExpectation: boolean | undefined;
@@ -30,10 +29,8 @@ export interface Verdict {
   readonly dropRate: number;
   readonly worstDrop: number;
   readonly findings: readonly Finding[];
-  /** The smallest example of an update that lowers J. Groups: looked for where the maximum is taken, or the random problems have no fall. */
+  /** The smallest known example of an update that lowers J. Groups: where the maximum is taken, or the random problems have no fall. */
   readonly drop: Worked | undefined;
-  /** The smallest example of a rest short of J*; looked for where an exact operator with exact advantages comes to rest. */
-  readonly stall: Worked | undefined;
 }
 
 export interface CellResult {
@@ -51,25 +48,18 @@ export interface CellResult {
 export interface Laboratory {
   readonly settings: LabSettings;
   readonly caseFor: CaseOf;
-  readonly effort: number;
   readonly known: Map<string, Verdict>;
-  readonly hunted: Map<string, Worked | undefined>;
 }
 
 /**
  * Returns what the verdicts on cells share: the random problems, and findings that several cells have in common.
- * @example
- * const lab = laboratory(labSettingsSchema.parse({ turns: [1, 2] }));
  */
-export function laboratory(settings: LabSettings, effort = 1): Laboratory {
-  return { settings, caseFor: caseStore(settings), effort, known: new Map(), hunted: new Map() };
+export function laboratory(settings: LabSettings): Laboratory {
+  return { settings, caseFor: caseStore(settings), known: new Map() };
 }
 
 /**
  * The verdicts on one cell. They depend on the settings and the cell's id alone, not on which other cells are run.
- * @example
- * const { multi } = judge(cellOf("grae.ppu.turn.reverse.m-exact.history.maximise.exact"), laboratory(labSettingsSchema.parse({})));
- * multi?.monotone; // whether no update lowered J
  */
 export function judge(cell: Cell, lab: Laboratory): CellResult {
   const id = idOf(cell);
@@ -83,23 +73,21 @@ export function judge(cell: Cell, lab: Laboratory): CellResult {
     ...empty,
     status: "run",
     why: undefined,
-    single: turns.includes(1) ? verdict(singleTurn(cell), "one", lab) : undefined,
-    multi: turns.some((t) => t > 1) ? verdict(cell, "several", lab) : undefined,
+    single: turns.includes(1) ? verdict(singleTurn(cell), "one turn", lab) : undefined,
+    multi: turns.some((t) => t > 1) ? verdict(cell, "several turns", lab) : undefined,
   };
 }
 
-function verdict(cell: Cell, turns: "one" | "several", lab: Laboratory): Verdict {
+function verdict(cell: Cell, turns: "one turn" | "several turns", lab: Laboratory): Verdict {
   const { settings, caseFor, known } = lab;
   const key = `${idOf(cell)} ${turns}`;
   const before = known.get(key);
   if (before !== undefined) return before;
-  const sizes = sizesOf(settings).filter((size) => (turns === "one" ? size.turns === 1 : size.turns > 1));
+  const sizes = sizesOf(settings).filter((size) => (turns === "one turn" ? size.turns === 1 : size.turns > 1));
   const findings = sizes.map((size) => examine(cell, size, settings, caseFor));
   const shares = sharesOf(findings);
-  const look = (kind: Worked["kind"]) => huntedOnce(cell, kind, turns, lab);
   const isKnown = cell.knows === "groups" && cell.optimise !== "maximise" && shares.fell > 0;
-  const drop = isKnown ? undefined : look("drop");
-  const isFixedPoint = shares.resting > 0 && cell.optimise !== "steps" && cell.knows === "exact" && cell.order !== "random";
+  const drop = isKnown ? undefined : counterexample(cell, settings.rules, turns);
   const total = (of: (finding: Finding) => number) => findings.reduce((sum, finding) => sum + of(finding), 0);
   const result: Verdict = {
     monotone: drop === undefined && findings.every(({ drops }) => drops === 0),
@@ -115,18 +103,9 @@ function verdict(cell: Cell, turns: "one" | "several", lab: Laboratory): Verdict
     worstDrop: Math.max(0, ...findings.map(({ worstDrop }) => (worstDrop > dropTolerance ? worstDrop : 0))),
     findings,
     drop,
-    stall: isFixedPoint ? look("stall") : undefined,
   };
   known.set(key, result);
   return result;
-}
-
-/** `hunt`, once for cells whose searches are the same. */
-function huntedOnce(cell: Cell, kind: Worked["kind"], turns: "one" | "several", lab: Laboratory): Worked | undefined {
-  const { settings, effort, hunted } = lab;
-  const key = `${idOf(huntedAs(cell))} ${kind} ${turns}`;
-  if (!hunted.has(key)) hunted.set(key, hunt(cell, settings.rules, settings.seed, kind, turns, effort));
-  return hunted.get(key);
 }
 
 function sharesOf(findings: readonly Finding[]): Shares {
@@ -153,38 +132,10 @@ export interface Progress {
   readonly total: number;
 }
 
-/** A part of the grid: one of `parts`, numbered from 0. Cells that share computations are in the same one. */
-export interface GridPart {
-  readonly part: number;
-  readonly parts: number;
-}
-
-/** Deals families out forth and back, 0 1 1 0 for two parts: neighbours differ in one kind of work, which would else be one part's. */
-function dealtTo(family: number, parts: number): number {
-  const place = family % (2 * parts);
-  return Math.min(place, 2 * parts - 1 - place);
-}
-
-/**
- * Every cell of the grid or of a part of it, in the order of the grid.
- * @example
- * const lab = laboratory(labSettingsSchema.parse({ problems: 2 }));
- * const results = runGrid(lab, ({ done, total }) => console.log(`${done} of ${total}`), { part: 0, parts: 40 });
- */
-export function runGrid(
-  lab: Laboratory,
-  onProgress: (progress: Progress) => void = () => {},
-  { part, parts }: GridPart = { part: 0, parts: 1 },
-): CellResult[] {
-  const all = allCells();
-  checkSizes(lab.settings, all);
-  const families = new Map<string, number>();
-  const cells = all.filter(({ advantage, update, level, optimise, knows }) => {
-    // REINFORCE's levels may be one.
-    const family = [advantage, update, update === "reinforce" ? "" : level, optimise, knows].join();
-    if (!families.has(family)) families.set(family, families.size);
-    return dealtTo(families.get(family) ?? 0, parts) === part;
-  });
+/** Every cell of the grid, in its order. */
+export function runGrid(lab: Laboratory, onProgress: (progress: Progress) => void = () => {}): CellResult[] {
+  const cells = allCells();
+  checkSizes(lab.settings, cells);
   return cells.map((cell, i) => {
     const result = judge(cell, lab);
     onProgress({ done: i + 1, total: cells.length });

@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
-import { exampleLines } from "../../research/lab/example-text.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { allCells, type Cell, cellOf, idOf, sameAs, voidReason } from "./cell.ts";
 import { labSettingsSchema } from "./config.ts";
-import { holds, work } from "./counterexample.ts";
-import type { Worked } from "./example.ts";
+import { type Worked, work } from "./counterexample.ts";
+import { exampleLines } from "./example-text.ts";
 import { caseOf, caseStore, examine, follow, sizesOf } from "./experiment.ts";
 import { checkSizes, judge, laboratory, type Verdict } from "./grid.ts";
 
@@ -81,9 +80,8 @@ test("by hand: two turns that pull together overshoot", () => {
     rewards: [1, 10, 10, 0],
     policy: [0.5, 0.5, 0.5, 0.5],
     turnUpdates: [[0, 1]],
-    group: undefined,
   };
-  const worked = work(cellOf(id), settings.rules, "drop", example);
+  const worked = work(cellOf(id), settings.rules, example);
   expect(worked.before).toBe(5.25);
   expect(worked.after).toBeCloseTo(5.16, 12);
   expect(exampleLines(cellOf(id), worked).join("\n")).toMatchInlineSnapshot(`
@@ -101,7 +99,7 @@ test("by hand: two turns that pull together overshoot", () => {
   `);
   // With M the second turn update sees that the first has moved, and J rises.
   const withM = cellOf("grae.ppu.turn.reverse.m-exact.index.maximise.exact");
-  expect(holds(withM, settings.rules, "drop", { ...example, turnUpdates: [[1], [0]] })).toBeUndefined();
+  expect(work(withM, settings.rules, { ...example, turnUpdates: [[1], [0]] }).after).toBeGreaterThan(5.25);
 });
 
 test("a maximiser that may give a probability of 0 throws away what is better later", () => {
@@ -120,10 +118,6 @@ test("turns that see their index only come to rest in a local optimum, though M 
   const verdict = multi("grae.ppu.turn.reverse.m-exact.index.maximise.exact");
   expect(verdict.monotone).toBe(true);
   expect(verdict.shares.resting).toBeGreaterThan(0);
-  const { stall } = verdict;
-  if (stall === undefined) throw new Error("no example");
-  expect(returnByHand(stall, stall.policyAfter, "index")).toBeCloseTo(stall.after, 9);
-  expect(stall.after).toBeLessThan(stall.best);
 });
 
 test("a cell alone has the verdict that it has in the grid, and the same again with the same seed", () => {
