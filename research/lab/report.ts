@@ -1,10 +1,9 @@
-import { allCells, type Cell, idOf, optimisers } from "./cell.ts";
+import { type Cell, idOf } from "./cell.ts";
 import type { LabSettings } from "./config.ts";
 import { exampleLines, short } from "./example-text.ts";
 import { dropTolerance, reachTolerance } from "./experiment.ts";
 import type { CellResult, Verdict } from "./grid.ts";
 import { circumstances, type PaperRow, paperTable } from "./paper.ts";
-import { sights } from "./policy.ts";
 import { answersTo, questions } from "./questions.ts";
 
 /**
@@ -38,26 +37,6 @@ export const legend = [
 type Column = Pick<Cell, "sees" | "optimise" | "knows">;
 
 const headOf = ({ sees, optimise, knows }: Column) => [sees, optimise === "maximise" ? "max" : optimise, knows];
-
-/** The grid: a row for each algorithm, a column for each circumstance with this knowledge. Three lines of heading. */
-export function gridRows(results: readonly CellResult[], which: "single" | "multi", knows: Cell["knows"]): string[][] {
-  const columns = sights.flatMap((sees) => optimisers.map((optimise) => ({ sees, optimise, knows })));
-  const byId = new Map(results.map((result) => [result.id, result]));
-  const heads = [0, 1, 2].map((i) => [
-    i === 2 ? "advantage update level order M" : "",
-    ...columns.map((column) => headOf(column)[i]),
-  ]);
-  const seen = new Set<string>();
-  const rows = allCells().flatMap((cell) => {
-    const { advantage, update, level, order, carry } = cell;
-    const name = [advantage, update, level, order, carry === "off" ? "–" : carry].join(" ");
-    if (seen.has(name) || (which === "single" && (order !== "joint" || carry !== "off"))) return [];
-    seen.add(name);
-    const row = columns.map((column) => sign(byId.get(idOf({ ...cell, ...column }))?.[which]));
-    return row.every((entry) => entry === "–") ? [] : [[name, ...row]];
-  });
-  return [...heads, ...rows];
-}
 
 /** The paper's table beside the findings: for each combination, the signs under each circumstance. */
 export function paperRows(results: readonly CellResult[], which: "single" | "multi"): string[][] {

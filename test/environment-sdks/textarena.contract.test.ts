@@ -1,11 +1,6 @@
-import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { expect } from "vitest";
 import { gameOfTwo } from "../../research/recipes/self-play.ts";
-import type { Message } from "../../src/core/messages.ts";
 import type { Sampler } from "../../src/engines/engine.ts";
 import type { Environment } from "../../src/environments/environment.ts";
 import { branchingSchema } from "../../src/rollouts/branching/settings.ts";
@@ -13,7 +8,6 @@ import { rolloutTrees } from "../../src/rollouts/branching/trees.ts";
 import { rollout } from "../../src/rollouts/rollout.ts";
 import { testChat } from "../fixtures/chats.ts";
 import { scriptedSampler } from "../scripted-sampler.ts";
-import { linesOf } from "./lines.ts";
 import { opened, serve, share, withPackage } from "./packages.ts";
 import { played } from "./played.ts";
 
@@ -78,37 +72,6 @@ withPackage(
       ...{ wire: "OpenEnv", package: "openenv 0.10.0, textarena 0.7.4", what: "GuessTheNumber-v0-raw, by binary search" },
       ...{ episodes, result: "reward 1; a repeated guess loses", refused: "nothing" },
     });
-  },
-);
-
-withPackage(
-  "openenv",
-  "research/recipes/textarena.ts plays Secretary: its best policy wins more, and its random conversations do not look",
-  async () => {
-    const port = await serveGame("Secretary-v0-raw");
-    const folder = mkdtempSync(join(tmpdir(), "games-"));
-    try {
-      const out = join(folder, "random.jsonl");
-      const run = async (policy: string) => {
-        const args = [join(root, "research/recipes/textarena.ts"), `openenv:ws://127.0.0.1:${port}`, policy, "test", "60", out];
-        const { stdout } = await promisify(execFile)(join(root, "node_modules/.bin/jiti"), args);
-        return { won: Number(/^won (\d+\.\d) %/.exec(stdout)?.[1]), games: linesOf<{ messages: Message[] }>(out) };
-      };
-      // 63.9 % and 20 % of all tasks; these are 60, the same ones each time.
-      const [best, random] = [await run("best"), await run("random")];
-      expect(best.won).toBeGreaterThan(50);
-      expect(random.won).toBeLessThan(40);
-      const stops = random.games.map(({ messages }) =>
-        messages.filter(({ role }) => role === "assistant").map(({ content }) => content),
-      );
-      for (const actions of stops) expect(actions).toEqual([...actions.slice(1).map(() => "[continue]"), "[accept]"]);
-      expect(new Set(stops.map((actions) => actions.length))).toEqual(new Set([1, 2, 3, 4, 5]));
-      const starts = (games: typeof best.games) => games.map(({ messages }) => messages[0]?.content);
-      expect(starts(best.games)).toEqual(starts(random.games));
-      expect(new Set(starts(best.games)).size).toBe(60);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
   },
 );
 

@@ -2,12 +2,12 @@ import { ConfigError } from "../../../src/core/errors.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import { bar, count, duration, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { cellOf, idOf, knowledge } from "../cell.ts";
+import { cellOf, idOf } from "../cell.ts";
 import { fullSizes, type LabSettings, labRulesSchema, labSettingsSchema } from "../config.ts";
 import { type CellResult, checkSizes, judge, type Laboratory, laboratory, type Progress, runGrid } from "../grid.ts";
 import { circumstances, paperTable } from "../paper.ts";
 import { questionRows, questions } from "../questions.ts";
-import { cellLines, examplesOf, exclusions, gridRows, legend, paperRows, reportJson } from "../report.ts";
+import { cellLines, examplesOf, exclusions, legend, paperRows, reportJson } from "../report.ts";
 
 export interface LabFlags {
   readonly json?: boolean;
@@ -88,8 +88,6 @@ function overview(settings: LabSettings, results: readonly CellResult[]): string
       : []),
     "",
     ...legend,
-    ...(turns.some((t) => t > 1) ? gridLines("SEVERAL TURNS", results, "multi") : []),
-    ...(turns.includes(1) ? gridLines("ONE TURN (orders and M are the joint update)", results, "single") : []),
     "",
     "BESIDE THE PAPER'S TABLE, several turns (paper ✓: convergence is claimed)",
     ...table(paperRows(results, "multi")),
@@ -105,10 +103,6 @@ function overview(settings: LabSettings, results: readonly CellResult[]): string
 
 function questionLines(results: readonly CellResult[]): string[] {
   return questions.flatMap((question) => ["", question.question, ...table(questionRows(results, question))]);
-}
-
-function gridLines(title: string, results: readonly CellResult[], which: "single" | "multi"): string[] {
-  return knowledge.flatMap((knows) => ["", `${title}, ${knows}`, ...table(gridRows(results, which, knows))]);
 }
 
 function paperExamples(results: readonly CellResult[]): string[] {
