@@ -38,7 +38,6 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
     )
     .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}`)
     .option("--data <folder>", "where to put it (default: the user's cache)")
-    .option("--source <name>", "of questions: arpo, the files of ARPO's evaluation, or hub, the whole data set of its authors")
     .option("--from <address>", "another address with the same files")
     .addHelpText("after", examples("data bfcl", "data hotpotqa", "data hle"))
     .action(async (name, flags) => {

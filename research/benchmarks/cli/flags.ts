@@ -11,8 +11,6 @@ export interface FileFlags extends JudgeFlags {
 export interface DataFlags extends FileFlags {
   /** Another address with the same files. */
   readonly from?: string;
-  /** Which of the publications of a benchmark. */
-  readonly source?: string;
 }
 
 /** Reads a file and writes lines of JSON to `output`; what people read goes to `notes`. @returns the exit code */

@@ -3,7 +3,6 @@ import { openJudge } from "../../../extensions/judge/answers.ts";
 import { judgeOf } from "../../../extensions/judge/flags.ts";
 import { openRecords } from "../../../extensions/tools/records.ts";
 import { showDownload } from "../../../src/cli/download.ts";
-import { ConfigError } from "../../../src/core/errors.ts";
 import { groupBy } from "../../../src/core/group-by.ts";
 import { mean } from "../../../src/core/mean.ts";
 import { passAtK } from "../../../src/statistics/attempts.ts";
@@ -12,7 +11,6 @@ import { count, interval, plural, table } from "../../../src/terminal/format.ts"
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
 import { fetchBenchmark } from "../data/fetch.ts";
-import { type SourceName, sourceNames } from "../data/sources.ts";
 import type { Question } from "../questions.ts";
 import { type AnswerVerdict, judgePrediction, scorePrediction, scoreReward } from "../score.ts";
 import { type BenchmarkName, benchmarks } from "../table.ts";
@@ -20,14 +18,11 @@ import type { DataCommand, FileCommand, FileFlags } from "./flags.ts";
 
 /** Downloads the questions of a benchmark, verified by their checksums. */
 export function downloadQuestions(name: BenchmarkName): DataCommand {
-  return async ({ data, from, source }, output) => {
-    if (source !== undefined && !sourceNames.some((each) => each === source))
-      throw new ConfigError("--source", source, { expected: sourceNames });
+  return async ({ data, from }, output) => {
     const folder = data ?? defaultBenchmarkFolder();
     const { file, origin } = await showDownload(name, output, (onEvent) =>
       fetchBenchmark({
         ...{ name, folder, onEvent },
-        ...(source === undefined ? {} : { source: source as SourceName }),
         ...(from === undefined ? {} : { from }),
       }),
     );

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { type FileRecord, textOrNumber } from "../../../extensions/tools/records.ts";
 import { EnvError } from "../../../src/core/errors.ts";
-import { lastBox } from "../../arpo-protocol/box.ts";
-import { gsm8kAnswer } from "../metrics.ts";
 
 /** A question as it is stored: the fields that `openQuestions` reads. */
 export interface StoredQuestion {
   readonly id: string;
   readonly question: string;
-  readonly answer: string | readonly string[];
+  readonly answer: string;
 }
 
 /** Reads one published record. @throws EnvError naming the record, its field and what was expected */
@@ -44,33 +42,6 @@ const named = (given: string | undefined, index: number) => given ?? String(inde
 
 /** How records are published, by the data set that has them so. */
 export const converters = {
-  /** AIME and MATH-500: `problem`, `answer`. */
-  problem: converter({ id, unique_id: id, problem: text, answer }, (row, i) => ({
-    id: named(row.id ?? row.unique_id, i),
-    question: row.problem,
-    answer: row.answer,
-  })),
-  /** MATH: the answer is the last box of `solution`. */
-  boxed: converter(
-    { problem: text, solution: text.refine((solution) => lastBox(solution) !== undefined, "a solution with a \\boxed{answer}") },
-    ({ problem, solution }, i) => ({ id: String(i), question: problem, answer: lastBox(solution) ?? "" }),
-  ),
-  /** GSM8K: `answer` ends in `#### ` and the answer. */
-  gsm8k: converter(
-    {
-      question: text,
-      answer: text.refine((solution) => solution.includes("#### "), "a solution that ends in #### and the answer"),
-    },
-    (row, i) => ({ id: String(i), question: row.question, answer: gsm8kAnswer(row.answer) }),
-  ),
-  /** WebWalkerQA: `question`, `answer`. */
-  question: converter({ question: text, answer }, (row, i) => ({ id: String(i), question: row.question, answer: row.answer })),
-  /** FlashRAG: `golden_answers`, any of which is right. */
-  flashRag: converter({ id, question: text, golden_answers: z.array(answer).min(1) }, (row, i) => ({
-    id: named(row.id, i),
-    question: row.question,
-    answer: row.golden_answers,
-  })),
   gaia: converter({ task_id: text, Question: text, "Final answer": answer }, (row) => ({
     id: row.task_id,
     question: row.Question,

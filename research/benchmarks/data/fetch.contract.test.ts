@@ -14,7 +14,7 @@ import { type BenchmarkName, benchmarks } from "../table.ts";
 import { readCsv } from "./csv.ts";
 import { fetchBenchmark } from "./fetch.ts";
 import { selections } from "./selections.ts";
-import { arpoAddress, sources } from "./sources.ts";
+import { arpoAddress, type HubData, sources } from "./sources.ts";
 import { verifyQuestions } from "./verify.ts";
 
 const newFolder = () => mkdtempSync(join(tmpdir(), "questions-"));
@@ -22,78 +22,33 @@ const text = (data: readonly (string | number)[], name: string) => ({ name, data
 const parquet = (columns: Readonly<Record<string, readonly (string | number)[]>>) =>
   Buffer.from(parquetWriteBuffer({ columnData: Object.entries(columns).map(([name, data]) => text(data, name)) }));
 const jsonl = (...rows: object[]) => rows.map((row) => JSON.stringify(row)).join("\n");
-const read = async (file: string) =>
+const _read = async (file: string) =>
   (await openQuestions(file, "data").read()).map(({ question, golds }) => [question, ...golds]);
 
 /** A Hub that has a benchmark's data set at its pinned commit, with files of our own. */
 async function hubOf(name: BenchmarkName, files: HubOptions["files"], trouble?: HubOptions["trouble"]) {
-  const { repo = "", revision = "" } = sources[name].hub ?? {};
-  const commit = revision === "main" ? {} : { commit: revision };
-  const hub = await startHub(undefined, { repo, kind: "dataset", ...commit, files, ...(trouble && { trouble }) });
+  const { repo, revision: commit } = sources[name] as HubData;
+  const hub = await startHub(undefined, { repo, kind: "dataset", commit, files, ...(trouble && { trouble }) });
   const env = { HF_ENDPOINT: hub.endpoint, HF_HOME: newFolder() };
   const folder = newFolder();
-  return { hub, folder, fetch: (more = {}) => fetchBenchmark({ name, folder, source: "hub", env: { ...env, ...more } }) };
+  return { hub, folder, fetch: (more = {}) => fetchBenchmark({ name, folder, env: { ...env, ...more } }) };
 }
 
-test("MATH: seven Parquet files of the Hub become one file of questions, with boxes as answers", async () => {
-  const files = Object.fromEntries(
-    Object.keys(sources.math.hub?.files ?? {}).map((path, i) => [
-      path,
-      parquet({ problem: [`What is $${i}$?`], level: ["Level 1"], type: ["x"], solution: [`It is $\\boxed{\\frac{${i}}{2}}$.`] }),
-    ]),
-  );
-  const { folder, fetch, hub } = await hubOf("math", files);
-  const { file, origin } = await fetch();
-  expect(await read(file)).toEqual(Array.from({ length: 7 }, (_, i) => [`What is $${i}$?`, `\\frac{${i}}{2}`]));
-  expect(origin).toMatchObject({ benchmark: "math", source: "hub", revision: sources.math.hub?.revision, questions: 7 });
-  expect(Object.keys(origin.files)).toEqual(Object.keys(files));
-  // What it wrote is a known version of MATH now, and no other benchmark's.
-  expect(verifyQuestions("math", file)).toEqual(origin);
-  expect(
-    await benchmarkEnvironment("math", { data: folder, search: { kind: "searxng", url: "http://localhost:1" } }).size("test"),
-  ).toBe(7);
-  expect(() => verifyQuestions("aime24", file)).toThrow(EnvError);
-  // The cache that the Hub's own tools share has the files: nothing is fetched a second time.
-  const asked = hub.requests.length;
-  await fetch();
-  expect(hub.requests).toHaveLength(asked);
-  writeFileSync(file, `${readFileSync(file, "utf8")}{"question":"q","answer":"a"}\n`);
-  expect(() => verifyQuestions("math", file)).toThrow(
-    /SHA-256 of .*math\.jsonl is "[0-9a-f]{64}"; expected 9ef33348.*anyVersion/,
-  );
-});
-
-test("FlashRAG's JSONL: a list of answers, any of which is right", async () => {
-  const row = { id: "dev_0", question: "Who?", golden_answers: ["Ada", "A. L."], metadata: { supporting_facts: {} } };
-  const { fetch } = await hubOf("musique", { "musique/dev.jsonl": jsonl(row) });
-  expect(await read((await fetch()).file)).toEqual([["Who?", "Ada", "A. L."]]);
-});
-
-test("a branch is resolved to its commit, which is kept", async () => {
-  const { fetch } = await hubOf("webwalker", {
-    "data/main-00000-of-00001.jsonl": jsonl({ question: "Where?", answer: "here", root_url: "https://example.org", info: {} }),
-  });
-  const { file, origin } = await fetch();
-  expect(await read(file)).toEqual([["Where?", "here"]]);
-  expect(origin.revision).toMatch(/^c0ffee0{34}$/);
-});
-
 test("a data set of another version is refused with its SHA-256, and nothing is written", async () => {
-  const bytes = parquet({ question: ["1 + 1?"], answer: ["two\n#### 2"] });
-  const { fetch, folder } = await hubOf("gsm8k", { "main/test-00000-of-00001.parquet": bytes });
+  const bytes = parquet({ id: ["1"], question: ["1 + 1?"], answer: ["two"] });
+  const { fetch, folder } = await hubOf("hle", { "data/test-00000-of-00001.parquet": bytes });
   const digest = createHash("sha256").update(bytes).digest("hex");
   const error = await fetch().catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(EnvError);
-  expect(error).toMatchObject({ value: digest, expected: expect.stringContaining("ee7b8da9e381") });
-  expect(existsSync(join(folder, "gsm8k.jsonl"))).toBe(false);
+  expect(error).toMatchObject({ value: digest, expected: expect.stringContaining("6d0ee0602e8a") });
+  expect(existsSync(join(folder, "hle.jsonl"))).toBe(false);
 });
 
+const metadata = "2023/validation/metadata.parquet";
+
 test("records in another form name the record, the field and what was expected", async () => {
-  const files = Object.fromEntries(
-    Object.keys(sources.math.hub?.files ?? {}).map((path) => [path, parquet({ problem: ["What?"], solution: ["No box."] })]),
-  );
-  const { fetch } = await hubOf("math", files);
-  await expect(fetch()).rejects.toThrow(/test-00000-of-00001\.parquet, row 0: solution.*boxed\{answer\}/);
+  const { fetch } = await hubOf("gaia", { [metadata]: parquet({ task_id: ["1"], Question: [""], "Final answer": ["a"] }) });
+  await expect(fetch()).rejects.toThrow(/metadata\.parquet, row 0: Question/);
 });
 
 test("a gated data set says where to accept its terms and which variable holds the token", async () => {
@@ -105,7 +60,7 @@ test("a gated data set says where to accept its terms and which variable holds t
   const ids = ["not", "in the", "selection"];
   const { fetch, hub } = await hubOf(
     "gaia",
-    { "2023/validation/metadata.parquet": parquet({ task_id: ids, Question: ids, "Final answer": ids, Level: [1, 2, 3] }) },
+    { [metadata]: parquet({ task_id: ids, Question: ids, "Final answer": ids, Level: [1, 2, 3] }) },
     gated,
   );
   const refused = fetch();
@@ -119,11 +74,9 @@ test("a gated data set says where to accept its terms and which variable holds t
 });
 
 test("a file that the commit lacks is named with those that it has", async () => {
-  const { fetch } = await hubOf("webwalker", { "data/other.jsonl": "{}" });
+  const { fetch } = await hubOf("gaia", { "data/other.jsonl": "{}" });
   await expect(fetch()).rejects.toThrow(ModelError);
-  await expect(fetch()).rejects.toThrow(
-    /data\/main-00000-of-00001\.jsonl in dataset callanwu\/WebWalkerQA.*It has data\/other\.jsonl/,
-  );
+  await expect(fetch()).rejects.toThrow(/metadata\.parquet in dataset gaia-benchmark\/GAIA.*It has data\/other\.jsonl/);
 });
 
 test("xbench is decrypted with each record's key", () => {
@@ -139,7 +92,7 @@ test("xbench is decrypted with each record's key", () => {
   );
   const records = readCsv(path);
   expect(records).toMatchObject([{ value: { reference_steps: 'a "b",\nc' } }]);
-  expect(records.map((record, i) => sources.xbench.hub?.convert(record, i))).toEqual([
+  expect(records.map((record, i) => (sources.xbench as HubData).convert(record, i))).toEqual([
     { id: "1", question: "谁?", answer: '"A", B' },
   ]);
   writeFileSync(path, "id,prompt\n1,");
@@ -196,8 +149,7 @@ test("another file than the pinned one is refused by its checksum", async () => 
   expect(existsSync(join(folder, "aime24.jsonl"))).toBe(false);
 });
 
-test("questions that are not to be shared in the clear come from their authors alone", async () => {
-  await expect(fetchBenchmark({ name: "hle", folder: newFolder(), source: "arpo" })).rejects.toThrow(/--source.*"hub"/);
+test("the questions of ARPO's evaluation are those of its commit", () => {
   expect(arpoAddress).toContain("dongguanting/ARPO/e257337");
   expect(selections.gaia.length / 8).toBe(103);
   expect(selections.hle.length / 8).toBe(500);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type FileRecord, openRecords } from "../../../extensions/tools/records.ts";
-import { ConfigError, EnvError } from "../../../src/core/errors.ts";
+import { EnvError } from "../../../src/core/errors.ts";
 import { writeFileAtomic } from "../../../src/files/atomic.ts";
 import { makeFolder } from "../../../src/files/folder.ts";
 import { fetchDataset } from "../../../src/hub/dataset.ts";
@@ -12,15 +12,13 @@ import { fetchFile } from "../../bfcl/fetch-file.ts";
 import type { BenchmarkName } from "../table.ts";
 import type { StoredQuestion } from "./convert.ts";
 import { readCsv } from "./csv.ts";
-import { type ArpoFile, arpoAddress, arpoCommit, type HubData, type SourceName, sources } from "./sources.ts";
+import { type ArpoFile, arpoAddress, arpoCommit, type HubData, sources } from "./sources.ts";
 import { digestOf, type Origin, originFile } from "./verify.ts";
 
 export interface BenchmarkFetch {
   readonly name: BenchmarkName;
   /** `NAME.jsonl` and `NAME.source.json` are written there. */
   readonly folder: string;
-  /** Default the usual one of the benchmark. */
-  readonly source?: SourceName;
   /** Another address with the same files: of ARPO's evaluation data, or of a Hub. */
   readonly from?: string;
   readonly onEvent?: (event: HubEvent) => void;
@@ -33,31 +31,20 @@ const maxBytes = 20_000_000;
 /**
  * Downloads a benchmark's questions from where they are published, verifies them and writes them in one form.
  * @returns the file, and where its questions are from
- * @throws ConfigError if the benchmark has no such source, or its terms were not accepted; EnvError if files are of another version
+ * @throws ConfigError if its terms were not accepted; EnvError if files are of another version
  */
 export async function fetchBenchmark({
   name,
   folder,
-  source: given,
   from,
   onEvent,
   env = process.env,
 }: BenchmarkFetch): Promise<{ readonly file: string; readonly origin: Origin }> {
-  const { arpo, hub, usual } = sources[name];
-  const source = given ?? usual;
-  const found = { arpo, hub }[source];
-  if (found === undefined)
-    throw new ConfigError("--source", source, {
-      expected: [source === "arpo" ? "hub" : "arpo"],
-      hint:
-        source === "arpo"
-          ? `The authors of ${name} ask that its questions are not shared in the clear: they come from the authors' own data set alone.`
-          : `${name} is fetched as ARPO's evaluation has it.`,
-    });
+  const source = sources[name];
   const { text, origin } =
-    source === "arpo"
-      ? await fetchArpo(name, arpo as ArpoFile, from ?? arpoAddress)
-      : await fetchHub(name, hub as HubData, { ...hubSettings(env), ...(from === undefined ? {} : { endpoint: from }) }, onEvent);
+    "digest" in source
+      ? await fetchArpo(name, source, from ?? arpoAddress)
+      : await fetchHub(name, source, { ...hubSettings(env), ...(from === undefined ? {} : { endpoint: from }) }, onEvent);
   makeFolder(folder);
   const file = join(folder, `${name}.jsonl`);
   writeFileAtomic(file, text);

@@ -4,12 +4,12 @@ import { gunzipSync } from "node:zlib";
 import { z } from "zod";
 import { ConfigError, EnvError } from "../../../src/core/errors.ts";
 import type { BenchmarkName } from "../table.ts";
-import { type Digest, knownFiles, sourceNames, sources } from "./sources.ts";
+import { type Digest, sources } from "./sources.ts";
 
 /** Where a downloaded file of questions is from, as the file beside it says. */
 const originSchema = z.object({
   benchmark: z.string(),
-  source: z.enum(sourceNames),
+  source: z.enum(["arpo", "hub"]),
   address: z.string(),
   /** The commit. */
   revision: z.string(),
@@ -40,12 +40,12 @@ export function verifyQuestions(name: BenchmarkName, path: string): "arpo" | Ori
   const stored = readFileSync(path);
   const bytes = path.endsWith(".gz") ? gunzipSync(stored) : stored;
   const digest = digestOf(bytes);
-  const { arpo } = sources[name];
-  if (digest === knownFiles[name] || (arpo !== undefined && digestOf(bytes, arpo.digest.algorithm) === arpo.digest.hex))
-    return "arpo";
+  const source = sources[name];
+  const arpo = "digest" in source ? source.digest : ({ algorithm: "sha256", hex: source.known } as const);
+  if (digestOf(bytes, arpo.algorithm) === arpo.hex) return "arpo";
   const origin = readOrigin(path);
   if (origin?.benchmark === name && origin.sha256 === digest) return origin;
-  const known = [arpo?.digest.hex ?? knownFiles[name], origin?.sha256].filter((each) => each !== undefined);
+  const known = [arpo.hex, origin?.sha256].filter((each) => each !== undefined);
   throw new EnvError(`SHA-256 of ${path}`, digest, {
     expected: `${known.join(" or ")}, a known file of ${name}`,
     hint:
