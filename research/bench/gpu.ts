@@ -1,6 +1,5 @@
 /**
- * The local engine on a device, beside the processor: whether it computes the same, then how fast it trains and samples random weights of a published
- * size.
+ * How fast the local engine trains and samples random weights of a published size on a device; test/gpu.contract.test.ts has whether it is exact.
  *
  *     npx jiti research/bench/gpu.ts --device cuda --shape smollm2 --precision float32
  *
@@ -8,10 +7,9 @@
  */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { parseArgs } from "node:util";
-import { createLocalEngine, LocalEngine } from "../../extensions/local/engine.ts";
+import { LocalEngine } from "../../extensions/local/engine.ts";
 import { nativeRuntime } from "../../extensions/local/machine/native.ts";
 import type { LocalEngineOptions } from "../../extensions/local/options.ts";
-import type { ActionInContext } from "../../src/core/trajectory.ts";
 import { median } from "./measure.ts";
 import { denseBatch, quickModel, randomTokens } from "./model.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
@@ -21,7 +19,7 @@ const { values } = parseArgs({
     device: { type: "string", default: "cuda" },
     shape: { type: "string", default: "smollm2" },
     precision: { type: "string", default: "float32" },
-    what: { type: "string", default: "check,train,sample" },
+    what: { type: "string", default: "train,sample" },
     batch: { type: "string", default: "16x512" },
     rows: { type: "string", default: "1,32,128" },
     rank: { type: "string" },
@@ -36,39 +34,6 @@ const say = (text: string) => console.log(`${provider} ${values.shape} ${precisi
 
 const adamW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1 };
 const options = { threads: 4, provider, precision } as Omit<LocalEngineOptions, "model">;
-
-/** Log-probs, three steps and sampled ids of a small model, here and on the processor. */
-async function check(lora?: LocalEngineOptions["lora"]): Promise<void> {
-  const folder = "models/office";
-  const samples: ActionInContext[] = Array.from({ length: 12 }, (_, row) => {
-    const tokens = randomTokens(600, 60 + row, "check", row >> 2);
-    return { trajectory: String(row), turn: 0, context: tokens.slice(0, 30), action: randomTokens(600, 20, "action", row) };
-  });
-  const weights = samples.map(({ action }, i) => action.map((_, j) => Math.sin(i + j) / 100));
-  const outcome = async (choice: Omit<LocalEngineOptions, "model">) => {
-    const engine = await createLocalEngine({ model: folder, ...choice, lora });
-    const logprobs: number[] = [];
-    const norms: number[] = [];
-    for (let step = 0; step < 3; step++) {
-      const numbers = await engine.forwardBackward(samples, weights, { temperature: 1 });
-      logprobs.push(...numbers.flat());
-      norms.push((await engine.step(adamW)).gradientNorm);
-    }
-    logprobs.push(...(await engine.logprobs(samples, { temperature: 1 })).flat());
-    const actions = await Promise.all(
-      samples.map(({ context }, seed) => engine.sample({ context: [...context], maxTokens: 24, stopTokens: [], seed })),
-    );
-    await engine.dispose();
-    return { logprobs, norms, ids: actions.map(({ tokens }) => tokens), drawn: actions.flatMap((action) => action.logprobs) };
-  };
-  const [here, there] = [await outcome({ threads: 4 }), await outcome(options)];
-  const gap = (a: readonly number[], b: readonly number[]) => Math.max(...a.map((x, i) => Math.abs(x - b[i])));
-  const same = here.ids.filter((ids, i) => ids.join() === there.ids[i].join()).length;
-  say(
-    `${lora ? "adapter" : "all weights"}: largest difference of log-probs ${gap(here.logprobs, there.logprobs).toExponential(1)}, ` +
-      `gradient norms ${here.norms.map((x, i) => `${x.toFixed(5)}/${there.norms[i].toFixed(5)}`).join(" ")}, same actions ${same} of ${samples.length}`,
-  );
-}
 
 const model = () => quickModel(shapeOf(values.shape as ShapeName));
 const lora =
@@ -133,9 +98,5 @@ async function sample(): Promise<void> {
   await engine.dispose();
 }
 
-if (what.includes("check")) {
-  await check();
-  await check({ rank: 8, alpha: 16, targets: "all-linear", seed: 1 });
-}
 if (what.includes("train")) await train();
 if (what.includes("sample")) await sample();
