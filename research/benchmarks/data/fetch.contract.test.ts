@@ -9,7 +9,6 @@ import { expect, onTestFinished, test } from "vitest";
 import { ConfigError, EnvError, ModelError } from "../../../src/core/errors.ts";
 import { type HubOptions, type HubRequest, startHub } from "../../../test/hub-server.ts";
 import { benchmarkEnvironment } from "../benchmarks.ts";
-import { openQuestions } from "../questions.ts";
 import { type BenchmarkName, benchmarks } from "../table.ts";
 import { readCsv } from "./csv.ts";
 import { fetchBenchmark } from "./fetch.ts";
@@ -22,8 +21,6 @@ const text = (data: readonly (string | number)[], name: string) => ({ name, data
 const parquet = (columns: Readonly<Record<string, readonly (string | number)[]>>) =>
   Buffer.from(parquetWriteBuffer({ columnData: Object.entries(columns).map(([name, data]) => text(data, name)) }));
 const jsonl = (...rows: object[]) => rows.map((row) => JSON.stringify(row)).join("\n");
-const _read = async (file: string) =>
-  (await openQuestions(file, "data").read()).map(({ question, golds }) => [question, ...golds]);
 
 /** A Hub that has a benchmark's data set at its pinned commit, with files of our own. */
 async function hubOf(name: BenchmarkName, files: HubOptions["files"], trouble?: HubOptions["trouble"]) {
