@@ -73,7 +73,9 @@ test("a gated data set says where to accept its terms and which variable holds t
 test("a file that the commit lacks is named with those that it has", async () => {
   const { fetch } = await hubOf("gaia", { "2023/validation/other.parquet": "{}" });
   await expect(fetch()).rejects.toThrow(ModelError);
-  await expect(fetch()).rejects.toThrow(/metadata\.parquet in dataset gaia-benchmark\/GAIA.*It has 2023\/validation\/other\.parquet/);
+  await expect(fetch()).rejects.toThrow(
+    /metadata\.parquet in dataset gaia-benchmark\/GAIA.*It has 2023\/validation\/other\.parquet/,
+  );
 });
 
 test("xbench is decrypted with each record's key", () => {
