@@ -1,11 +1,13 @@
 import { withinTime } from "../../src/core/deadline.ts";
 import { reasonOf } from "../../src/core/errors.ts";
 import { type Outcome, reachesOne } from "../../src/core/outcome.ts";
+import type { KeptAnswer } from "../../src/core/trajectory.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { agentModelName } from "../inference/server.ts";
 import { environmentOfAgent } from "./agent.ts";
 import { isServiceError } from "./blame.ts";
 import { type Interception, interceptModels, type OwnAccess } from "./intercept.ts";
+import { keptAnswer } from "./kept-answer.ts";
 import { runProgram } from "./program.ts";
 import type { RelayedAttempt } from "./relay.ts";
 import { type AgentTraining, functionOf, isProgram } from "./train-agent.ts";
@@ -15,7 +17,7 @@ type Way = Pick<RelayedAttempt, "apiKey" | "fault" | "end">;
 /** An agent that attempts tasks and is scored. */
 export interface AttemptingAgent<T extends TaskRequest> {
   /** @param way to the model; undefined where the agent has its own */
-  attempt(task: T, way: Way | undefined): Promise<{ readonly outcome: Outcome; readonly answer: unknown }>;
+  attempt(task: T, way: Way | undefined): Promise<{ readonly outcome: Outcome; readonly answer: KeptAnswer | undefined }>;
   close(): Promise<void>;
 }
 
@@ -41,18 +43,25 @@ export async function openAgent<T extends TaskRequest>(
         await close();
         throw error;
       });
-  const answerOf = async (task: T, apiKey: string, signal: AbortSignal): Promise<unknown> => {
+  const answerOf = async (task: T, keys: string[], signal: AbortSignal): Promise<unknown> => {
+    const [apiKey = ""] = keys;
     const env = model === undefined ? {} : environmentOfAgent(baseUrl, apiKey, name);
     if (typeof run !== "function") return runProgram(run, task, { env, signal });
-    const call = async (own: OwnAccess) => run(task.prompt, { ...own, name, signal, task });
+    const call = async (own: OwnAccess) => {
+      keys.push(own.apiKey);
+      return run(task.prompt, { ...own, name, signal, task });
+    };
     if (interception === undefined) return call({ baseUrl, apiKey, env });
     return interception.during({ prompt: task.prompt, target: { baseUrl, apiKey, name }, signal }, call);
   };
   const attempt = async (task: T, way: Way | undefined) => {
     let answer: unknown;
-    const ended = (outcome: Outcome) => ({ outcome, answer });
+    const keys = [way?.apiKey ?? ""];
+    let kept: KeptAnswer | undefined;
+    const ended = (outcome: Outcome) => ({ outcome, answer: kept });
     try {
-      answer = await withinTime((signal) => answerOf(task, way?.apiKey ?? "", signal), timeoutMs);
+      answer = await withinTime((signal) => answerOf(task, keys, signal), timeoutMs);
+      kept = keptAnswer(answer, keys); // as it was before the reward read it
       // An answer that the agent made up for a server that gave none is no answer.
       const fault = way?.fault();
       if (fault !== undefined) return ended({ kind: "error", error: fault });

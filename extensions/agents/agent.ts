@@ -4,7 +4,7 @@ import { optionsDoor } from "../../src/core/door.ts";
 import { EnvError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
 import { type DefinedTask, type EnvironmentDefinition, type TaskRequest, tasksOf } from "../../src/environments/define.ts";
-import type { Environment, Score } from "../../src/environments/environment.ts";
+import type { Environment, Played, Score } from "../../src/environments/environment.ts";
 import type { InferenceModel } from "../inference/model.ts";
 import { agentModelName, type RunningInference, serveInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
@@ -29,8 +29,11 @@ export interface AgentDefinition<T extends TaskRequest> extends Pick<Environment
   /** Called once before the first task. @param endpoint where every agent of the run reaches the model */
   open?(endpoint: Pick<AgentModel, "baseUrl">): void | Promise<void>;
   /** Runs the agent on one task and gives its reward. What it throws ends the episode with the reward 0. */
-  run(task: T, model: AgentModel): Promise<number | Score>;
+  run(task: T, model: AgentModel): Promise<number | AgentScore>;
 }
+
+/** A score, and what the agent's code returned, for the record. */
+export type AgentScore = Score & Pick<Played, "answer">;
 
 /** The model that is trained, as one run of the agent reaches it. */
 export interface AgentModel {
@@ -128,11 +131,12 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
       const run = (traced: Readonly<Record<string, string>>) =>
         definition.run(request, { ...reached, env: { ...environmentOfAgent(baseUrl, key), ...traced } });
       try {
-        const score = await inEpisodeSpan(policy.episode, async (traced) => scoreOf(await run(traced)));
+        const { answer, ...score } = await inEpisodeSpan(policy.episode, async (traced) => scoreOf(await run(traced)));
         const named = messages.length === 0 ? [...refusals, ...unknownRoutes] : refusals;
         const fault = named.length === 0 ? {} : { fault: refusedText(named) };
         const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
-        return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...fault, without };
+        const kept = answer === undefined ? {} : { answer };
+        return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...kept, ...fault, without };
       } catch (error) {
         // Clients hide the reason behind a text of their own.
         const named = [...refusals, ...unknownRoutes];
@@ -146,7 +150,7 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
 }
 
 /** @throws EnvError for a value that others' code gave instead of a reward */
-function scoreOf(given: number | Score | undefined): Score {
+export function scoreOf(given: number | AgentScore | undefined): AgentScore {
   if (typeof given === "number") return { reward: given };
   if (typeof given?.reward === "number") return given;
   throw new EnvError("the reward of an agent", given, {

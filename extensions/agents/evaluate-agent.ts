@@ -114,6 +114,6 @@ async function measured<T extends TaskRequest>(
 }
 
 /** A task's name in comparisons, by its content: another file may have another task in its place. */
-function taskName(task: TaskRequest, split: string): string {
+export function taskName(task: TaskRequest, split: string): string {
   return `${split}/${createHash("sha256").update(JSON.stringify(task)).digest("hex").slice(0, 10)}`;
 }

@@ -101,6 +101,21 @@ export async function planTaught<T extends TaskRequest>(
   };
 }
 
+/**
+ * Returns the tasks that the reinforced run of a training with a teacher had: those of the file less the demonstrated ones.
+ * @returns undefined for another run
+ * @throws ConfigError if they are not those of the plan
+ */
+export function taughtTasks(folder: string, file: string): SplitTasks<TaskRequest> | undefined {
+  const plan = join(`${resolve(folder)}-demonstrations`, "plan.json");
+  if (!existsSync(plan)) return undefined;
+  const { tasks: digested, demonstrations } = readJson(plan, planSchema);
+  const { tasks: count } = z.looseObject({ tasks: z.int().optional() }).parse(JSON.parse(demonstrations));
+  const parts = partsOf(tasksOf<TaskRequest>(file), count);
+  if (digest(parts) !== digested) throw new ConfigError("the tasks", file, { expected: `those with which ${folder} began` });
+  return { train: [...parts.reinforcement], test: [...parts.test] };
+}
+
 function nameOf(agent: AgentTraining["agent"]): string {
   if (typeof agent === "string") return agent;
   if (isProgram(agent)) return agent.command.join(" ");

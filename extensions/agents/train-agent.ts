@@ -5,9 +5,10 @@ import type { DefinedTask, TaskRequest } from "../../src/environments/define.ts"
 import type { Environment, Score } from "../../src/environments/environment.ts";
 import { filesOf, loadModule, rememberFiles } from "../../src/training/config/config-file.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
-import { type AgentDefinition, type AgentModel, agentEnvironment } from "./agent.ts";
+import { type AgentDefinition, type AgentModel, agentEnvironment, scoreOf } from "./agent.ts";
 import { ownErrorsNamed } from "./blame.ts";
 import { type Interception, interceptModels } from "./intercept.ts";
+import { keptAnswer } from "./kept-answer.ts";
 import { agentOfObject } from "./objects.ts";
 import { type AgentProgram, runProgram } from "./program.ts";
 import { readTasks, type SplitTasks, splitTasks } from "./tasks.ts";
@@ -68,13 +69,18 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
     },
     run: async (task, model) => {
       const { baseUrl, apiKey, name, signal } = model;
+      const keys = [apiKey];
       const episode = { prompt: task.prompt, target: { baseUrl, apiKey, name }, signal, mustAsk: true };
       const answer: unknown = isProgram(agent)
         ? await ownErrorsNamed(() => runProgram(agent, task, model))
-        : await interception?.during(episode, (own) =>
-            ownErrorsNamed(async () => loaded?.(task.prompt, { ...model, ...own, env: { ...model.env, ...own.env }, task })),
-          );
-      return reward({ task, answer });
+        : await interception?.during(episode, (own) => {
+            keys.push(own.apiKey);
+            return ownErrorsNamed(async () =>
+              loaded?.(task.prompt, { ...model, ...own, env: { ...model.env, ...own.env }, task }),
+            );
+          });
+      const kept = keptAnswer(answer, keys); // as it was before the reward read it
+      return { ...scoreOf(await reward({ task, answer })), answer: kept };
     },
   });
   const files = typeof agent === "string" ? [resolve(agent)] : isProgram(agent) ? agent.command : filesOf(agent);

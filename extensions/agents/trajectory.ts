@@ -1,13 +1,13 @@
 import type { Message } from "../../src/core/messages.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
-import type { Trajectory, Turn } from "../../src/core/trajectory.ts";
+import type { KeptAnswer, Trajectory, Turn } from "../../src/core/trajectory.ts";
 import type { Heard } from "./heard.ts";
 
 /** An attempt of an agent at a task. */
 export interface Attempted {
   readonly outcome: Outcome;
-  /** The agent's return value; undefined where there is none. */
-  readonly answer: unknown;
+  /** The agent's return value; absent where it raised an error. */
+  readonly answer: KeptAnswer | undefined;
   /** Its requests and their answers; empty where nobody could listen. */
   readonly exchanges: readonly Heard[];
 }
@@ -37,12 +37,14 @@ export function trajectoryOf(
   return {
     ...{ id, group, task, turns, messages: last === undefined ? unheard : [...last.messages, last.answer] },
     ...{ reward: outcome.kind === "score" ? outcome.reward : 0, scores: {} },
+    ...(answer === undefined ? {} : { answer }),
     stopReason: outcome.kind === "error" ? "environment-error" : error === undefined ? "done" : "agent-error",
     ...(error === undefined ? {} : { error }),
   };
 }
 
-function returned(answer: unknown): Message[] {
-  if (answer === undefined) return [];
-  return [{ role: "assistant", content: typeof answer === "string" ? answer : (JSON.stringify(answer) ?? String(answer)) }];
+function returned(answer: KeptAnswer | undefined): Message[] {
+  if (answer === undefined || (!("left" in answer) && answer.value === undefined)) return [];
+  const said = "left" in answer ? `(not kept: ${answer.left})` : answer.value;
+  return [{ role: "assistant", content: typeof said === "string" ? said : JSON.stringify(said) }];
 }

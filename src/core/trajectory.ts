@@ -110,6 +110,9 @@ export interface BehaviourCount {
   readonly called: number;
 }
 
+/** What an agent's code returned, as JSON; or why it is not kept. */
+export type KeptAnswer = { readonly value?: unknown } | { readonly left: string };
+
 /** One whole episode. */
 export interface Trajectory {
   readonly id: TrajectoryId;
@@ -130,6 +133,8 @@ export interface Trajectory {
   readonly stopReason: StopReason;
   /** The conversation, for reading. What is trained are the ids in `turns`. */
   readonly messages: readonly Message[];
+  /** What the agent's code made of it, for rewards that read that. Absent where no code of an agent's answers. */
+  readonly answer?: KeptAnswer;
   /**
    * Where this episode was forked from another of its group. Its turns before `turn` are that one's, id for id, and are in `turns`
    * of both; absent for a rollout from the task's start.

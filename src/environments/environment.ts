@@ -1,6 +1,6 @@
 import type { ConversationReply, ConversationRequest } from "../chat/conversation.ts";
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from "../core/messages.ts";
-import type { BehaviourCount, TokenId, ToolFailure } from "../core/trajectory.ts";
+import type { BehaviourCount, KeptAnswer, TokenId, ToolFailure } from "../core/trajectory.ts";
 import type { Tool, ToolContext } from "../tools/tool.ts";
 import type { TextProtocol } from "./protocol.ts";
 
@@ -217,6 +217,8 @@ export interface Played {
   /** The conversation, for those who read it. */
   readonly messages: readonly Message[];
   readonly score: Score;
+  /** The value that an agent's code returned, for the record. */
+  readonly answer?: KeptAnswer;
   /** Something that went wrong and did not end the episode. It is kept as the trajectory's error. */
   readonly fault?: string;
   /** Indices of actions that are left out of the trajectory, and so of training. Default none. */

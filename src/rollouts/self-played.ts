@@ -57,14 +57,14 @@ export async function playedBySelf<T extends Task>(
   try {
     const begin = () => play.call(environment, task, { ...policy, sample, converse });
     const limits = { timeoutMs: Number.POSITIVE_INFINITY, signal: stop };
-    const { messages, score, fault, without = [] } = await callUserCode(`play() of "${environment.name}"`, begin, limits);
+    const { messages, score, fault, answer, without = [] } = await callUserCode(`play() of "${environment.name}"`, begin, limits);
     if (broken !== undefined) throw broken;
     const checked = checkedScore(score);
     if (turns.length === 0) throw new EpisodeStop("environment-error", fault ?? "play ended without asking for an action");
     const left = turns.filter((_, i) => !without.includes(i)).map((turn, i) => ({ ...turn, turn: i }));
     const last = left.at(-1)?.truncated ? "max-tokens" : "done";
-    const error = fault === undefined ? {} : { error: fault };
-    return { ...trajectory, turns: left, messages: [...messages], ...checked, stopReason: limit?.reason ?? last, ...error };
+    const kept = { ...(answer !== undefined && { answer }), ...(fault !== undefined && { error: fault }) };
+    return { ...trajectory, turns: left, messages: [...messages], ...checked, stopReason: limit?.reason ?? last, ...kept };
   } catch (error) {
     if (signal?.aborted) return failed("cancelled");
     // A sampler that breaks ends the run, whatever the program made of it.

@@ -59,6 +59,7 @@ const storedTrajectorySchema = z.object({
   stopReason: z.enum(stopReasons),
   branch: z.object({ from: z.string(), turn: z.int(), by: z.enum(["clone", "replay"]).optional() }).optional(),
   error: z.string().optional(),
+  answer: z.union([z.object({ left: z.string() }), z.object({ value: z.unknown().optional() })]).optional(),
   messages: z.array(messageSchema),
   turns: z.array(storedTurnSchema),
 });

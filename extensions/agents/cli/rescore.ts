@@ -1,14 +1,21 @@
 import { resolve } from "node:path";
 import { ConfigError } from "../../../src/core/errors.ts";
-import type { TaskRequest } from "../../../src/environments/define.ts";
-import type { Task } from "../../../src/environments/environment.ts";
-import { defineReward, type Reward } from "../../../src/rewards/reward.ts";
+import type { DefinedTask, TaskRequest } from "../../../src/environments/define.ts";
+import type { Environment, Task } from "../../../src/environments/environment.ts";
+import { defineReward, type Reward, RewardError } from "../../../src/rewards/reward.ts";
+import { readRun } from "../../../src/runs/read.ts";
+import { tasksOf as digestsOfTasks } from "../../../src/sdk/made-of.ts";
+import { recordedConfig } from "../../../src/sdk/run-environment.ts";
 import { interval, number, plural, pText, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { loadConfigFile, loadModule } from "../../../src/training/config/config-file.ts";
 import { recordedEnvironment } from "../../../src/training/config/known-models.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { type Rescored, rescore } from "../../inspect/another-reward.ts";
+import { recordedGroups } from "../../inspect/recorded-groups.ts";
+import { taskName } from "../evaluate-agent.ts";
+import { readTasks } from "../tasks.ts";
+import { taughtTasks } from "../taught-plan.ts";
 import { type AgentTraining, trainedAgent } from "../train-agent.ts";
 
 interface RescoreFlags {
@@ -47,7 +54,7 @@ async function rewardsOf({ reward, marks = false }: RescoreFlags) {
 }
 
 /** The environment whose tasks the reward sees. The agent of a run is not started. */
-async function worldOf(folder: string, { tasks, config }: RescoreFlags): Promise<UserConfig["environment"] | false> {
+async function worldOf(folder: string, { tasks, config, split }: RescoreFlags): Promise<UserConfig["environment"] | false> {
   if (tasks === false) return false;
   if (typeof tasks !== "string") {
     const { environment } = await loadConfigFile(config);
@@ -57,13 +64,43 @@ async function worldOf(folder: string, { tasks, config }: RescoreFlags): Promise
       hint: "Or --no-tasks, for a reward that reads the answer alone.",
     });
   }
-  return trainedAgent({ name: recordedEnvironment(folder).name, agent: () => "", reward: () => 0, tasks });
+  const { name } = recordedEnvironment(folder);
+  const world = trainedAgent({ name, agent: () => "", reward: () => 0, tasks: taughtTasks(folder, tasks) ?? tasks });
+  const { algorithm } = readRun(folder).config as { algorithm?: { kind?: string } };
+  if (algorithm?.kind === "evaluation") return withMeasuredTasks(world, folder, tasks, split);
+  await requireSameTasks(world, folder, tasks);
+  return world;
 }
 
-/**
- * The default export of a file: a reward, several, or a function as `train-agent` takes it, whose answer is the model's last message: what an
- * agent's code made of that is not recorded.
- */
+/** A task of a training is known by its place alone: another file has another one there. */
+async function requireSameTasks(world: Environment, folder: string, file: string): Promise<void> {
+  const { madeOf = {} } = readRun(folder);
+  const config = recordedConfig(folder, ["rollout", "evaluation", "algorithm"]);
+  for (const [name, digest] of Object.entries((await digestsOfTasks(config, world)).madeOf))
+    if (madeOf[name] !== undefined && madeOf[name] !== digest)
+      throw new ConfigError("--tasks", file, { expected: `the file that the run had: ${name} are others now` });
+}
+
+/** The run of an evaluation names its tasks by their contents. */
+function withMeasuredTasks(
+  world: Environment<DefinedTask<TaskRequest>>,
+  folder: string,
+  file: string,
+  split?: string,
+): Environment<DefinedTask<TaskRequest>> {
+  const { groups } = recordedGroups(folder, { ...(split !== undefined && { split }) });
+  const names = new Map(groups.map(({ id, trajectories }) => [Number(/\d+$/.exec(id)?.[0]), trajectories[0]?.task ?? ""]));
+  const requests = new Map(readTasks(resolve(file)).map((request) => [taskName(request, split ?? "test"), request]));
+  const task = (_: string, index: number) => {
+    const id = names.get(index) ?? "";
+    const request = requests.get(id);
+    if (request !== undefined) return { id, request };
+    throw new ConfigError("--tasks", file, { expected: `the file that was measured: none of its tasks is ${id}` });
+  };
+  return { ...world, size: () => Math.max(...names.keys()) + 1, task };
+}
+
+/** The default export of a file: a reward, several, or a function as `train-agent` takes it. */
 async function rewardsIn(file: string): Promise<NonNullable<UserConfig["rewards"]>> {
   const exported = await loadModule(resolve(file));
   if (typeof exported === "function") return [ofAgent(exported as AgentTraining["reward"])];
@@ -78,8 +115,13 @@ async function rewardsIn(file: string): Promise<NonNullable<UserConfig["rewards"
 function ofAgent(reward: AgentTraining["reward"]): Reward {
   return defineReward<Task & { readonly request?: TaskRequest }>({
     name: "reward",
-    verify: async ({ task, answer }) => {
-      const given = await reward({ task: task.request ?? (task as unknown as TaskRequest), answer });
+    verify: async ({ task, answer: said, trajectory: { id, answer = { value: said } } }) => {
+      if ("left" in answer)
+        throw new RewardError("reward", `the agent's answer in ${id} is not kept`, {
+          expected: "plain JSON of at most 65,536 letters",
+          hint: `In this episode ${answer.left}: return less, or plain values, and measure again.`,
+        });
+      const given = await reward({ task: task.request ?? (task as unknown as TaskRequest), answer: answer.value });
       return typeof given === "number" ? given : given.reward;
     },
   });

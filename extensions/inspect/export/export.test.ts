@@ -3,9 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parquetMetadata, parquetReadObjects } from "hyparquet";
 import { expect, test } from "vitest";
+import { readEvaluations } from "../../../src/runs/read.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
+import { wholeRun } from "../../../src/runs/whole-run.fixture.ts";
+import { writeEvaluation } from "../../../src/runs/write.ts";
 import { exampleRun } from "./export.fixture.ts";
 import { exportRun } from "./export.ts";
+import { runPage } from "./html.ts";
 import { asCsv } from "./tables.ts";
 import { crc32c, encodeEvents } from "./tensorboard.ts";
 
@@ -40,6 +44,17 @@ test("a run is one small page: curve, warnings, episodes as text, failures first
   expect(page).toContain("96008 more letters");
   expect(page).not.toMatch(/<script|secret|early/);
   expect(page.length).toBeLessThan(100_000);
+});
+
+test("warnings of evaluations are on the page beside those of steps", async () => {
+  const folder = await wholeRun();
+  const [record] = readEvaluations(folder);
+  const warning = { rule: "one-behaviour", cause: "the same two <tools> for everybody", next: "Train longer." };
+  if (record === undefined) throw new Error("the fixture has no evaluation");
+  writeEvaluation(folder, { ...record, split: "train", warnings: [warning] }, [trajectoryOf("after-train-2/0/0")]);
+  expect(runPage(folder)).toContain(
+    "<li>one-behaviour (train after, step 2): the same two &lt;tools&gt; for everybody Train longer.</li>",
+  );
 });
 
 test("CSV quotes what it must, and no text becomes a formula", () => {

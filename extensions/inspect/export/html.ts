@@ -22,7 +22,10 @@ export function runPage(folder: string): string {
   const { config, version, created } = readRun(folder);
   const steps = readMetrics(folder);
   const evaluations = readEvaluations(folder);
-  const warnings = steps.flatMap(({ step, warnings = [] }) => warnings.map((warning) => ({ step, ...warning })));
+  const warnings = [
+    ...steps.map(({ step, warnings: said = [] }) => ({ where: `step ${step}`, said })),
+    ...evaluations.map(({ when, step, split, warnings: said = [] }) => ({ where: `${split} ${when}, step ${step}`, said })),
+  ].flatMap(({ where, said }) => said.map((warning) => ({ where, ...warning })));
   const newest = new Map(warnings.map((warning) => [warning.rule, warning])); // each as it was last said
   const episodes = lastEpisodes(folder);
   const [failed, passed] = [episodes.filter((each) => !passes(each)), episodes.filter(passes)];
@@ -32,7 +35,7 @@ export function runPage(folder: string): string {
     `<p>${escaped(`retrograde-rl ${version}, ${created.slice(0, 10)}, ${steps.length} of ${String(config.steps)} steps`)}</p>`,
     list(evaluations.map((record) => escaped(evaluationLine(record)))),
     curve(steps.map(({ metrics }) => metrics.success ?? metrics.reward ?? null)),
-    list([...newest.values()].map(({ step, rule, cause, next }) => escaped(`${rule} (step ${step}): ${cause} ${next}`))),
+    list([...newest.values()].map(({ where, rule, cause, next }) => escaped(`${rule} (${where}): ${cause} ${next}`))),
     `<p>Last episodes: ${failed.length} without success, ${passed.length} with; the first ${most.episodes} of each.</p>`,
     ...[...failed.slice(0, most.episodes), ...passed.slice(0, most.episodes)].map(details),
     `<details><summary>Settings</summary><pre><code>${escaped(JSON.stringify(config, null, 1))}</code></pre></details>`,
