@@ -116,6 +116,14 @@ test("one command records, teaches and reinforces on tasks of their own, and the
   expect(other.error).toContain("the tasks of this training is");
   const odd = await train(join(folder, "odd"), "--teacher", files.expert, "--sft-learning-rate", "0");
   expect(odd.error).toContain('--sft-learning-rate is "0"; expected a number above 0');
+  expect(first.out).toContain("2 tasks, 1 attempt and a greedy one at each");
+  const unpaid = file("unpaid.mjs", 'export default () => ({ content: "no idea" });\n');
+  const greedy = await train(join(folder, "greedy"), "--teacher", unpaid, "--set", "evaluation.temperature=0");
+  expect(greedy.out.replace(/\s+/g, " ")).toContain("2 tasks, a greedy one at each");
+  // The reinforced run had a part of the file: each episode's reward sees its own task.
+  const rescored = await invoke("rescore", out, "--reward", files.reward, "--tasks", files.tasks, "--json");
+  const { episodes } = JSON.parse(rescored.out) as { episodes: { before: number; after: number }[] };
+  expect(episodes.map(({ after }) => after)).toEqual(episodes.map(({ before }) => before));
 });
 
 test("from code the same; what cannot be taught is refused before a model is loaded", async () => {

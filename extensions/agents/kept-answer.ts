@@ -19,7 +19,7 @@ export function keptAnswer(answer: unknown, keys: readonly string[]): KeptAnswer
   }
 }
 
-/** What JSON would not give back as it was, or too much of it. */
+/** The reason why JSON would not give a value back as it was, or is too long. */
 function whyLeft(value: unknown, budget: { letters: number }, depth: number): string | undefined {
   budget.letters -= typeof value === "string" ? value.length + 2 : 4;
   if (budget.letters < 0) return `it is longer than ${most.letters} letters of JSON`;

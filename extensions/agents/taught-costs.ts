@@ -39,7 +39,9 @@ export async function costsOf(
   const attempts = shown.length * k;
   const money = teacher.isScript ? "a script: no tokens, no money" : `its first ${firstAttempts} say what they cost`;
   const measured = Math.min(evaluation.tasks, test.length);
-  const greedy = evaluation.greedy && evaluation.temperature > 0;
+  const sampled = evaluation.temperature === 0 ? 0 : evaluation.k;
+  const greedy = sampled === 0 || evaluation.greedy;
+  const ways = [...(sampled === 0 ? [] : [plural(sampled, "attempt")]), ...(greedy ? ["a greedy one"] : [])];
   const local =
     engine.kind === "local" ? await readModelConfig(join(await folderOf(reinforcement, onDownload), "config.json")) : undefined;
   // It opens the runtime: one that is missing is refused before a teacher is paid.
@@ -53,7 +55,7 @@ export async function costsOf(
       `  ${algorithm.kind.padEnd(9)} ${plural(steps, "step")} of ${plural(rollout.tasksPerStep, "task")} × ${plural(rollout.groupSize, "rollout")}`,
       measured === 0
         ? "  measured  nothing: evaluation.tasks is 0"
-        : `  measured  before, after sft and after ${algorithm.kind}: ${plural(measured, "task")}, ${plural(evaluation.k, "attempt")}${greedy ? " and a greedy one" : ""} at each`,
+        : `  measured  before, after sft and after ${algorithm.kind}: ${plural(measured, "task")}, ${ways.join(" and ")} at each`,
       ...(local === undefined
         ? []
         : [
@@ -69,7 +71,7 @@ export async function costsOf(
       const [sampling, training] = [2 * parameters, (engine.lora === undefined ? 6 : 4) * parameters];
       const episode = { sampled: (said * sampling) / flops, trained: (whole * training) / flops };
       const perStep = rollout.tasksPerStep * rollout.groupSize * (episode.sampled + episode.trained);
-      const evaluations = 3 * measured * (evaluation.k + Number(greedy)) * episode.sampled;
+      const evaluations = 3 * measured * (sampled + Number(greedy)) * episode.sampled;
       const learning = (supervised.steps * sft * training) / flops;
       return `Time, roughly, if nothing else runs: ${duration(learning)} of sft, ${duration(steps * perStep)} of ${algorithm.kind}, ${duration(evaluations)} of evaluations. It is said again as the runs go.`;
     },

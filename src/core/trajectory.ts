@@ -110,7 +110,7 @@ export interface BehaviourCount {
   readonly called: number;
 }
 
-/** What an agent's code returned, as JSON; or why it is not kept. */
+/** The value that an agent's code returned, as JSON; or why it is not kept. */
 export type KeptAnswer = { readonly value?: unknown } | { readonly left: string };
 
 /** One whole episode. */
@@ -133,7 +133,7 @@ export interface Trajectory {
   readonly stopReason: StopReason;
   /** The conversation, for reading. What is trained are the ids in `turns`. */
   readonly messages: readonly Message[];
-  /** What the agent's code made of it, for rewards that read that. Absent where no code of an agent's answers. */
+  /** The value that the agent's code returned, for rewards that read it. Absent where no code of an agent's answers. */
   readonly answer?: KeptAnswer;
   /**
    * Where this episode was forked from another of its group. Its turns before `turn` are that one's, id for id, and are in `turns`
