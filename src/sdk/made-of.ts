@@ -28,7 +28,7 @@ export async function codeAndData(config: TrainingConfig, environment: Environme
 
 /** Digests of the tasks that a run trains and measures, and what its splits share. The environment is open. */
 export async function tasksOf(
-  { rollout, evaluation, algorithm }: TrainingConfig,
+  { rollout, evaluation, algorithm }: Pick<TrainingConfig, "rollout" | "evaluation" | "algorithm">,
   environment: Environment,
 ): Promise<{ readonly madeOf: MadeOf; readonly shared: string | undefined }> {
   const first = async (split: Split, most: number) => {
