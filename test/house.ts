@@ -365,17 +365,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/evals",
     holds: "evaluations of other packages as tasks, agents and rewards ([agents.md](agents.md#evaluations-that-are-rewards))",
-    knows: [
-      "src/core",
-      "src/files",
-      "src/completions",
-      "src/environments",
-      "src/training",
-      "src/terminal",
-      "src/cli",
-      "extensions/agents",
-      "extensions/tools",
-    ],
+    knows: ["src/core", "src/files", "src/completions", "src/environments", "src/training", "extensions/agents"],
   },
   { path: "extensions/defaults.ts", holds: "the default environment, and what it chooses for runs", knows: ["anything"] },
   { path: "extensions/engines.ts", holds: "the list of the engines", knows: ["anything"] },
