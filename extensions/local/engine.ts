@@ -19,7 +19,6 @@ import { localCapabilities } from "./capabilities.ts";
 import { adaptedConfig, arraysOf, deviceParameters, type HeldModel, holdModel } from "./held.ts";
 import { isGpu } from "./machine/device.ts";
 import { gpuCacheBytes, gpuPassBytes } from "./machine/gpu-memory.ts";
-import { NativeRunThread } from "./machine/native/run-thread.ts";
 import { readAdapter } from "./model/adapter-folder.ts";
 import { copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
@@ -71,7 +70,6 @@ export class LocalEngine implements Engine {
   readonly #held: HeldModel;
   readonly #learner: Learner;
   readonly #learnerOptions: LearnerOptions;
-  readonly #workers: readonly NativeRunThread[];
   readonly #sampler: LocalSampler;
   readonly #samplerOptions: SamplerOptions;
   readonly #staysOnDevice: boolean;
@@ -84,7 +82,7 @@ export class LocalEngine implements Engine {
 
   constructor(model: Model, options: LocalEngineOptions, adapter?: Map<string, Float32Array>, roundedLayers?: RoundedMatrices) {
     requireConsistent(options);
-    const { threads = availableParallelism(), workers = 1, provider = "cpu", runtime, slots = 128, maxLength } = options;
+    const { threads = availableParallelism(), provider = "cpu", runtime, slots = 128, maxLength } = options;
     const { decode, precision, recompute, restBytes, sampling = {} } = options;
     const held = holdModel(model, options, adapter, roundedLayers);
     const { config, learned, frozen, sampled } = held;
@@ -102,13 +100,12 @@ export class LocalEngine implements Engine {
       capabilities: localCapabilities(provider),
       ...((weights === "int8" || precision === "bfloat16") && { logprobTolerance: roundedLogprobTolerance }),
     };
-    this.#workers = Array.from({ length: workers - 1 }, () => new NativeRunThread());
     this.#learnerOptions = {
       ...{ threads, provider, runtime, precision, maxLength: this.info.maxLength },
       ...{ count: this.#count, order: this.#order, frozen, rounded: held.precision === "float32" ? undefined : sampled },
       ...{ recompute, passBytes, restBytes },
     };
-    this.#learner = new Learner(config, [logprobHead, entropyHead], learned, { ...this.#learnerOptions, workers: this.#workers });
+    this.#learner = new Learner(config, [logprobHead, entropyHead], learned, this.#learnerOptions);
     const { weightsAsInputs } = sampling;
     const cacheBytes = sampling.cacheBytes ?? (isGpu(provider) ? gpuCacheBytes(forGood) : undefined) ?? defaultCacheBytes;
     this.#samplerOptions = {
@@ -284,7 +281,6 @@ export class LocalEngine implements Engine {
     await this.#critic?.close();
     await this.#setReference(undefined);
     await this.#held.frozen.dispose();
-    for (const thread of this.#workers) await thread.close();
   }
 
   #frozenParts(): FrozenParts {

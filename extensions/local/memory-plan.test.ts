@@ -22,15 +22,15 @@ const training: MemoryUse = { training: true, length: 512, trajectories: 8, conc
 test("a small model has the same plan wherever it fits", () => {
   for (const available of [4, 8, 64, 512])
     expect(planMemory(small, training, { available: available * gib })).toMatchObject({
-      ...{ workers: 1, weightsAsInputs: false, passBytes: 2 * gib },
+      ...{ weightsAsInputs: false, passBytes: 2 * gib },
     });
 });
 
 test("with plenty of memory a large one has constants and whole passes; with less, one after another is given up", () => {
   const plans = [64, 8, 6, 4, 3].map((available) => planMemory(real, training, { available: available * gib }));
-  expect(plans[0]).toMatchObject({ workers: 1, weightsAsInputs: false });
+  expect(plans[0]).toMatchObject({ weightsAsInputs: false });
   expect(plans[0].passBytes).toBeGreaterThan(2 * gib);
-  expect(plans.at(-1)).toMatchObject({ workers: 1, weightsAsInputs: true });
+  expect(plans.at(-1)).toMatchObject({ weightsAsInputs: true });
   expect(plans.map(({ bytes }) => bytes)).toEqual(plans.map(({ bytes }) => bytes).toSorted((a, b) => b - a));
 });
 
@@ -41,16 +41,6 @@ test("where memory is short, smaller passes whose session stays open come before
   expect(plan).toMatchObject({ weightsAsInputs: true, passBytes: 0.5 * gib, restBytes: Number.POSITIVE_INFINITY });
   expect(plan.bytes).toBeLessThan(1.85 * gib);
   expect(planMemory(real, use, { available: 1.65 * gib }).restBytes).toBeLessThan(gib);
-});
-
-test("what was asked for stays: workers", () => {
-  const budget = { available: 64 * gib };
-  expect(planMemory(small, { ...training, workers: 4 }, budget).workers).toBe(4);
-  expect(planMemory(small, { ...training, workers: 1 }, budget).workers).toBe(1);
-  expect(planMemory(small, { ...training, training: false }, budget).workers).toBe(1);
-  expect(
-    planMemory(small, { ...training, lora: { rank: 4, alpha: 8, targets: "all-linear", base: "int8" } }, budget).workers,
-  ).toBe(1);
 });
 
 test("no plan is over the memory there is, if any keeps to it", () => {

@@ -5,7 +5,7 @@ import { passBytes as usualPassBytes } from "./training/pass-sizes.ts";
 import { restBytes as usualRestBytes } from "./training/passes.ts";
 
 /** The constants of the engine that follow the memory there is. */
-export interface MemoryPlan extends Required<Pick<MemoryUse, "workers" | "weightsAsInputs" | "passBytes" | "restBytes">> {
+export interface MemoryPlan extends Required<Pick<MemoryUse, "weightsAsInputs" | "passBytes" | "restBytes">> {
   /** The estimate of all that is held. */
   readonly bytes: number;
 }
@@ -24,8 +24,7 @@ const kept = Number.POSITIVE_INFINITY;
 const maxConstants = 1.75 * gib;
 
 /**
- * Plans what the engine holds. Where memory is short, passes are smaller and the sampler's weights inputs; where there is plenty, there is a worker
- * for each thread, the weights of a large model are constants of the sampler, and passes of a large model are made whole instead of layer by layer.
+ * Plans what the engine holds. Where memory is short, passes are smaller and the sampler's weights inputs; where there is plenty, the weights of a large model are constants of the sampler, and passes of a large model are made whole instead of layer by layer.
  * Small models get the same plan on every machine that fits them, so that their results do not depend on it.
  */
 export function planMemory(config: ModelConfig, use: MemoryUse, { available }: Budget): MemoryPlan {
@@ -34,7 +33,7 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available }: B
     bytes: totalBytes(estimateMemory(config, { ...use, ...plan })),
   });
   const weights = weightBytes(config, use);
-  const usual = planned({ workers: use.workers ?? 1, weightsAsInputs: weights >= largeBytes, ...usualPasses });
+  const usual = planned({ weightsAsInputs: weights >= largeBytes, ...usualPasses });
   if (usual.bytes > available) {
     const short = { ...usual, weightsAsInputs: true };
     const passes = [2, 1, 0.5, 0.25].map((size) => ({ ...short, passBytes: size * gib }));
@@ -57,10 +56,9 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available }: B
 
 /** The plan in a line for people, as far as it is not the usual one. */
 export function planText(config: ModelConfig, use: MemoryUse, plan: MemoryPlan, available: number): string | undefined {
-  const { workers, weightsAsInputs, passBytes, bytes } = plan;
+  const { weightsAsInputs, passBytes, bytes } = plan;
   const isUsual = weightsAsInputs === weightBytes(config, use) >= largeBytes;
   const unusual = [
-    ...(workers === 1 ? [] : [`${workers} workers`]),
     ...(passBytes === usualPassBytes ? [] : [`passes of ${gibibytes(passBytes)}`]),
     ...(isUsual ? [] : [weightsAsInputs ? "weights held once" : "weights held again to sample"]),
   ];

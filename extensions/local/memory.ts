@@ -42,8 +42,6 @@ export interface MemoryUse {
   readonly critic?: boolean;
   /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
   readonly cacheBytes?: number;
-  /** Those who make passes side by side. Default 1. */
-  readonly workers?: number;
   /** Whether the sampler's weights are inputs, which are not held again. Default: from 512 MiB on. */
   readonly weightsAsInputs?: boolean;
   /** The bytes that a pass may hold at once. Default 2 GiB. */
@@ -61,8 +59,6 @@ export interface MemoryPart {
 const bytesPerNumber = 4;
 /** Node, ONNX Runtime and this package, before there is a model. */
 const processBytes = 130e6;
-/** A worker's thread, with the modules and the session that it has. */
-const threadBytes = 60e6;
 /**
  * Copies of a small model's weights in its sampler: ONNX Runtime's own and the packed ones; while its session is made also the file and what is
  * alive in between. An adapter is merged into them, in a copy more.
@@ -111,7 +107,6 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
     // Values, gradient and two moments.
     ...(use.critic ? [{ name: "critic", bytes: 4 * learnedBytes }] : []),
     ...frozenPolicies(use.ahead ?? 0, learnedBytes, sampling),
-    ...workersParts((use.workers ?? 1) - 1, learnedBytes),
   ];
   const passes = passesOf(config, { ...use, length }, learnedBytes);
   const passing = [
@@ -119,7 +114,7 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
       name: "gradient in the making",
       bytes: passes.layered ? 2 * largestPart(config, use.lora) : wholeGradient(config, use, learnedBytes),
     },
-    { name: "activations", bytes: (use.workers ?? 1) * Math.max(passes.whole, passes.layered?.held ?? 0) },
+    { name: "activations", bytes: Math.max(passes.whole, passes.layered?.held ?? 0) },
   ];
   // A small whole graph's session stays open, unless there are passes layer by layer too.
   const open = passes.whole <= (use.restBytes ?? restBytes) && passes.layered === undefined ? passes.whole : 0;
@@ -180,11 +175,6 @@ function openingParts(sampling: readonly MemoryPart[], use: MemoryUse, weights: 
 function frozenPolicies(ahead: number, learnedBytes: number, sampling: readonly MemoryPart[]): MemoryPart[] {
   if (ahead === 0) return [];
   return [{ name: "frozen policies", bytes: (ahead + 1) * (learnedBytes + totalBytes(sampling)) }];
-}
-
-/** Each worker has a thread and a gradient of its own. */
-function workersParts(others: number, learnedBytes: number): MemoryPart[] {
-  return others === 0 ? [] : [{ name: "workers", bytes: others * (threadBytes + 2 * learnedBytes) }];
 }
 
 export function totalBytes(parts: readonly MemoryPart[]): number {

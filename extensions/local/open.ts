@@ -14,9 +14,9 @@ import type { LocalSettings } from "./settings.ts";
 
 /** The use of a model under the engine's settings. */
 export function memoryUse(settings: Partial<LocalSettings>, use: EngineUse): MemoryUse {
-  const { lora, sampling, workers, maxLength } = settings;
+  const { lora, sampling, maxLength } = settings;
   return {
-    ...{ ...use, length: maxLength ?? use.length, lora, workers },
+    ...{ ...use, length: maxLength ?? use.length, lora },
     ...{ weights: sampling?.weights, cacheBytes: cacheBytesOf(settings) },
   };
 }
@@ -54,7 +54,7 @@ export async function openLocal(
   { folder, tokenizer }: ModelParts,
   { use, seed = 0 }: EnginePurpose,
 ): Promise<OpenedEngine> {
-  const { device, precision, threads, workers, lora, sampling, maxLength } = settings;
+  const { device, precision, threads, lora, sampling, maxLength } = settings;
   const model = await readModelConfig(join(folder, "config.json"));
   const forModel = { config: model, training: use?.training === true, precision, lora: lora && { ...lora, seed } };
   const { provider, description } = await chooseProvider(device, threads, forModel);
@@ -70,7 +70,7 @@ export async function openLocal(
   return {
     engine: await createLocalEngine({
       ...{ model: folder, threads, provider, precision, lora: adapter, decode },
-      ...{ workers: plan?.workers ?? workers, passBytes, restBytes, maxLength },
+      ...{ passBytes, restBytes, maxLength },
       sampling: {
         weights: sampling?.weights,
         cacheBytes: cacheBytesOf(settings),

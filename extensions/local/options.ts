@@ -13,11 +13,6 @@ export interface LocalEngineOptions {
   readonly model: string;
   /** Threads that compute; all cores if left out. */
   readonly threads?: number;
-  /**
-   * The number of those who make passes of training side by side, each with one thread. 1 makes them one after another, with all threads. With as many
-   * workers results are the same to the byte; with another number they differ by rounding. Default 1.
-   */
-  readonly workers?: number;
   /** The provider that computes; the CPU if left out. `chooseProvider` finds one that works. */
   readonly provider?: Provider;
   /** The precision of products in samples and passes, on CUDA. Default "float32". */
@@ -69,6 +64,6 @@ export function samplerWeights({ lora, sampling }: Pick<LocalEngineOptions, "lor
 }
 
 /** @throws EngineError for options that exclude each other, before anything is loaded */
-export function requireConsistent({ provider = "cpu", runtime, ...options }: LocalEngineOptions): void {
-  requireAll(localChecks, { ...options, device: provider, otherRuntime: runtime !== undefined }, EngineError);
+export function requireConsistent({ provider = "cpu", ...options }: LocalEngineOptions): void {
+  requireAll(localChecks, { ...options, device: provider }, EngineError);
 }

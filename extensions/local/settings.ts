@@ -39,14 +39,6 @@ export const localSettings = z.strictObject({
     .optional()
     .describe("products on CUDA: `float32`, `tf32` or `bfloat16` ([gpu.md](gpu.md#cuda)). Default `float32`"),
   threads: z.int().min(1).max(1024).default(2).describe("CPU threads"),
-  workers: z
-    .int()
-    .min(1)
-    .max(64)
-    .optional()
-    .describe(
-      "training passes side by side, each with a thread and a gradient of its own ([engine.md](engine.md#workers)). Default 1",
-    ),
   memory: z
     .number()
     .positive()
@@ -81,11 +73,9 @@ export function isRounded(base: unknown): base is "int8" | "int4" {
 }
 
 /** Settings of the local engine that may exclude each other, of a configuration or of the engine's own options. */
-export interface LocalChoice extends Pick<LocalSettings, "device" | "precision" | "workers"> {
+export interface LocalChoice extends Pick<LocalSettings, "device" | "precision"> {
   readonly lora?: { readonly base?: string };
   readonly sampling?: { readonly weights?: string };
-  /** Whether models run in another library than ONNX Runtime's binding for Node. */
-  readonly otherRuntime?: boolean;
 }
 
 /** Conditions between settings of the local engine. */
@@ -101,12 +91,5 @@ export const localChecks: readonly Check<LocalChoice>[] = [
     setting: "precision",
     expected: '"float32", as device is not "cuda"',
     hint: "ONNX Runtime multiplies in fewer bits on CUDA alone.",
-  },
-  {
-    holds: ({ workers = 1, device, lora, otherRuntime = false }) =>
-      workers === 1 || ((device === "cpu" || device === "auto") && !isRounded(lora?.base) && !otherRuntime),
-    setting: "workers",
-    expected: "1",
-    hint: "Only sessions of float32 on the processor, by ONNX Runtime's C API, can be made side by side.",
   },
 ];

@@ -4,7 +4,7 @@ import { deviceFailure, fallbackError, isFallback, missingProvider } from "../ma
 import { type Binding, NativeSession } from "../machine/native/session.ts";
 import { DeviceTensor } from "../machine/native/tensor.ts";
 import { defaultRuntime, nativeRuntime } from "../machine/native.ts";
-import type { RunOptions, RunThread, Runtime, RuntimeSession, RuntimeTensor } from "../machine/runtime.ts";
+import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../machine/runtime.ts";
 import { create } from "./create.ts";
 import { DeviceMemory } from "./device-memory.ts";
 import type { Graph } from "./graph.ts";
@@ -31,13 +31,11 @@ export class Session {
   readonly #session: RuntimeSession;
   readonly #provider: Provider;
   readonly #runtime: Runtime;
-  readonly #thread: RunThread | undefined;
 
-  private constructor(session: RuntimeSession, provider: Provider, runtime: Runtime, thread: RunThread | undefined) {
+  private constructor(session: RuntimeSession, provider: Provider, runtime: Runtime) {
     this.#session = session;
     this.#provider = provider;
     this.#runtime = runtime;
-    this.#thread = thread;
   }
 
   /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
@@ -53,7 +51,7 @@ export class Session {
         externalData: besideModel(graph),
         ...{ captured: options.captured, precision },
       });
-      return new Session(session, provider, runtime, options.thread);
+      return new Session(session, provider, runtime);
     } catch (cause) {
       if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
       throw (
@@ -111,7 +109,7 @@ export class Session {
   ): Promise<Readonly<Record<string, RuntimeTensor>>> {
     try {
       const inputs = tensorsOf(this.#runtime, await this.#placed(feeds));
-      return await this.#session.run(inputs, fetch, { ...options, thread: this.#thread });
+      return await this.#session.run(inputs, fetch, options);
     } catch (cause) {
       throw deviceFailure(isGpu(this.#provider), cause) ?? new EngineError("ONNX Runtime", reasonOf(cause), { cause });
     }

@@ -1,4 +1,4 @@
-import type { RunThread, Runtime } from "./runtime.ts";
+import type { Runtime } from "./runtime.ts";
 
 /** An execution provider of ONNX Runtime. */
 export type Provider = "cpu" | "webgpu" | "cuda";
@@ -17,8 +17,6 @@ export interface SessionOptions {
   readonly runtime?: Runtime;
   /** The number of threads of the CPU. */
   readonly threads: number;
-  /** As `RunOptions.thread`, of all runs. */
-  readonly thread?: RunThread;
   /** The CPU if left out. */
   readonly provider?: Provider;
   /** The precision of products, on CUDA. Default "float32". */

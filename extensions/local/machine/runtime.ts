@@ -13,14 +13,11 @@ export interface RuntimeTensor {
 export interface RunThread {
   /** By their addresses. */
   run(session: bigint, options: bigint, binding: bigint): Promise<void>;
-  close(): Promise<void>;
 }
 
 export interface RunOptions {
   /** Whether the run takes a few milliseconds: it is then made in this thread, which another would cost a tenth of one. Default false. */
   readonly short?: boolean;
-  /** Who makes it, of sessions of the C API. Default: a device's own thread, or on the processor one of the process's. */
-  readonly thread?: RunThread;
 }
 
 /** A model that is ready to run. */

@@ -4,21 +4,16 @@ import type { ActionInContext } from "../../../src/core/trajectory.ts";
 import type { CallOrder } from "../../../src/engines/call-order.ts";
 import type { EngineStats, StepOptions } from "../../../src/engines/engine.ts";
 import type { SessionOptions } from "../machine/device.ts";
-import type { RunThread } from "../machine/runtime.ts";
 import { requireSampleTokens } from "../machine/token-ids.ts";
-import { Turns } from "../machine/turns.ts";
-import { type Arrays, zerosOf } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import type { RoundedMatrices } from "../model/rounded.ts";
-import { parametersOf } from "../model/transformer.ts";
 import { AdamW } from "./adamw.ts";
-import { addInTurns, DeviceSums, type Gradients } from "./gradient-sums.ts";
+import { DeviceSums, type Gradients } from "./gradient-sums.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import type { ParameterStore, Placed } from "./parameter-store.ts";
 import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
 import { type Pass, Passes } from "./passes.ts";
-import { sharesOf, worthSharing } from "./shares.ts";
 
 /** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
 export const shortRow = 768;
@@ -57,8 +52,6 @@ export interface LearnerOptions extends SessionOptions {
   readonly passBytes?: number;
   /** Where a whole graph held more than this, it is closed while actions are sampled. Default 320 MiB. */
   readonly restBytes?: number;
-  /** Threads that make passes beside each other and one more, each its share of the micro-batches. Default none. */
-  readonly workers?: readonly RunThread[];
 }
 
 export interface PassOptions {
@@ -73,12 +66,7 @@ export class Learner {
   readonly parameters: ParameterStore;
   readonly optimiser: AdamW;
   readonly #config: ModelConfig;
-  /** Those that have all threads. */
   readonly #passes: Passes;
-  /** Those that are made side by side, with one thread each: a share here, and one by each worker. */
-  readonly #beside: readonly Passes[];
-  /** Gradients of the workers' shares. */
-  readonly #elsewhere: Map<string, Float32Array>[] = [];
   readonly #options: LearnerOptions;
   #gradient: ParameterStore | undefined;
   /** Where passes add to it. */
@@ -99,8 +87,6 @@ export class Learner {
     const passOptions = { threads, provider, runtime, precision, rounded, ...sizes, trained: parameters.shapes };
     this.#config = config;
     this.#passes = new Passes(config, heads, passOptions);
-    const { workers = [] } = options;
-    this.#beside = [undefined, ...workers].map((thread) => new Passes(config, heads, { ...passOptions, threads: 1, thread }));
     this.#options = options;
   }
 
@@ -162,17 +148,17 @@ export class Learner {
 
   /** Gives back the memory of passes layer by layer, and of large whole graphs. */
   async rest(): Promise<void> {
-    for (const passes of [this.#passes, ...this.#beside]) await passes.rest();
+    await this.#passes.rest();
   }
 
   async close(): Promise<void> {
-    for (const passes of [this.#passes, ...this.#beside]) await passes.close();
+    await this.#passes.close();
     await this.forgetGradient();
     await this.optimiser.close();
     await this.parameters.dispose();
   }
 
-  /** Cuts samples into micro-batches: smaller ones where workers are worth it, so that each gets as much. */
+  /** Cuts samples into micro-batches. */
   #pack(samples: readonly ActionInContext[]): Packed {
     requireSampleTokens(samples, this.#config.vocabSize);
     const longest = samples.reduce((most, { context, action }) => Math.max(most, context.length + action.length), 0);
@@ -180,15 +166,12 @@ export class Learner {
     const rows = packRows(samples, limit, this.#options.maxLength);
     const { passBytes, provider } = this.#options;
     const most = microBatchTokens(this.#config, limit, this.parameters.bytes, passBytes, passLimits(provider));
-    const tokens = rows.reduce((sum, row) => sum + row.tokens.length, 0);
-    const shares = rows.length > 1 && worthSharing(this.#config, tokens) ? this.#beside.length : 1;
-    const each = shares > 1 ? evenShare(tokens, most, shares) : most;
-    return { samples, batches: batchRows(rows, each).map(packBatch), shares };
+    return { samples, batches: batchRows(rows, most).map(packBatch) };
   }
 
   async #forward(packed: Packed, { parameters, temperature }: PassOptions): Promise<Numbers> {
     const passes = packed.batches.map((batch) => ({ batch, temperature }));
-    return this.#counted(packed, () => this.#made(packed, passes, parameters));
+    return this.#counted(packed, () => this.#made(passes, parameters));
   }
 
   /** @param weights of each number that a head reads: as many as there are choose the head */
@@ -200,7 +183,7 @@ export class Learner {
       weights: weights.map((each) => sumByTarget(batch, each)),
     }));
     // One at a time: they write to the same gradient.
-    const result = this.#lastBackward.then(() => this.#counted(packed, () => this.#made(packed, passes, parameters)));
+    const result = this.#lastBackward.then(() => this.#counted(packed, () => this.#made(passes, parameters)));
     this.#lastBackward = result.catch(() => {});
     return result;
   }
@@ -211,58 +194,21 @@ export class Learner {
     this.#sums ??= gradient.provider === undefined ? gradient.arrays : await DeviceSums.open(gradient);
   }
 
-  /** Makes passes here, or shared out; those with weights add to the gradient. @returns each one's numbers, in order */
-  async #made({ shares }: Packed, passes: readonly Pass[], parameters?: Placed): Promise<Float32Array[]> {
-    const { frozen } = this.#options;
+  /** Makes passes, one after another; those with weights add to the gradient. @returns each one's numbers, in order */
+  async #made(passes: readonly Pass[], parameters?: Placed): Promise<Float32Array[]> {
     const learned = parameters ?? (await this.parameters.placed());
-    const all = new Map([...(await frozen.placed()), ...learned]);
+    const all = new Map([...(await this.#options.frozen.placed()), ...learned]);
     const numbers: Float32Array[] = [];
-    if (shares === 1) {
-      for (const pass of passes) numbers.push(await this.#add(this.#passes, pass, all));
-      return numbers;
-    }
-    const [own, ...others] = sharesOf(passes, shares);
-    const [here, ...workers] = this.#beside;
-    const elsewhere = others.map(async (share, w): Promise<Arrays | undefined> => {
-      const gradient = (this.#elsewhere[w] ??= await zerosOf(this.parameters.lengths));
-      let isEmpty = true;
-      for (const i of share)
-        if (passes[i].weights === undefined) numbers[i] = await workers[w].forward(passes[i], all);
-        else {
-          numbers[i] = await workers[w].backward(passes[i], all, gradient, isEmpty);
-          isEmpty = false;
-        }
-      return isEmpty ? undefined : gradient;
-    });
-    for (const made of elsewhere) made.catch(() => {}); // thrown below
-    try {
-      for (const i of own) numbers[i] = await this.#add(here, passes[i], all);
-    } finally {
-      await Promise.allSettled(elsewhere); // one after another they are added up, so that sums are the same in every run
-    }
-    for (const made of elsewhere) {
-      const gradient = await made;
-      if (gradient !== undefined) await this.#addGradient(gradient);
-    }
+    for (const pass of passes) numbers.push(await this.#add(pass, all));
     return numbers;
   }
 
-  async #add(passes: Passes, pass: Pass, all: Placed): Promise<Float32Array> {
+  async #add(pass: Pass, all: Placed): Promise<Float32Array> {
     this.#options.order.requireUnbroken();
-    if (pass.weights === undefined || this.#sums === undefined) return passes.forward(pass, all);
-    const numbers = await passes.backward(pass, all, this.#sums, this.#cleared);
+    if (pass.weights === undefined || this.#sums === undefined) return this.#passes.forward(pass, all);
+    const numbers = await this.#passes.backward(pass, all, this.#sums, this.#cleared);
     this.#cleared = false;
     return numbers;
-  }
-
-  async #addGradient(gradient: Arrays): Promise<void> {
-    const turns = new Turns();
-    for (const [name, sum] of this.requireGradient().arrays) {
-      const addend = parametersOf(gradient)(name);
-      if (this.#cleared) await turns.over(sum.length, (from, to) => sum.set(addend.subarray(from, to), from));
-      else await addInTurns(sum, addend, turns);
-    }
-    this.#cleared = false;
   }
 
   /** From the numbers of each batch's scored tokens to those of each sample's action tokens. */
@@ -283,13 +229,6 @@ export class Learner {
 interface Packed {
   readonly samples: readonly ActionInContext[];
   readonly batches: readonly PackedBatch[];
-  /** How many make them: this thread, and workers. */
-  readonly shares: number;
-}
-
-/** Tokens of a micro-batch where each of some is to get as much, none more than `most`. */
-function evenShare(tokens: number, most: number, shares: number): number {
-  return Math.ceil(tokens / (shares * Math.ceil(tokens / (shares * most))));
 }
 
 /**

@@ -50,8 +50,8 @@ export class Passes {
 
   /** @param heads the n-th reads n numbers a token */
   constructor(config: ModelConfig, heads: readonly Head[], options: PassesOptions) {
-    const { threads, thread, provider, runtime, precision, rounded } = options;
-    const graphOptions = { ...{ threads, thread, provider, runtime, precision }, trained: [...options.trained.keys()] };
+    const { threads, provider, runtime, precision, rounded } = options;
+    const graphOptions = { ...{ threads, provider, runtime, precision }, trained: [...options.trained.keys()] };
     this.#config = config;
     this.#graphs = heads.map((head) => ({
       whole: new TrainingGraph(config, head, graphOptions),

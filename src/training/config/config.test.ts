@@ -162,12 +162,11 @@ test("a sampler in 8 bits brings a correction; a base in 8 bits brings the sampl
 });
 
 test("settings of the engine that exclude each other are refused with the rest, before a model is looked for", () => {
-  for (const engine of [{ device: "webgpu" }, { lora: { base: "int8" } }] as const)
-    expect(() => resolveConfig({ engine: { ...engine, workers: 2 } })).toThrow(
-      "engine.workers is 2; expected 1. Only sessions of",
-    );
-  // "auto" may choose the processor: the engine is asked when that is known.
-  expect(resolveConfig({ engine: { device: "auto", workers: 2 } }).engine).toMatchObject({ workers: 2 });
+  expect(() => resolveConfig({ engine: { device: "webgpu", precision: "tf32" } })).toThrow(
+    'engine.precision is "tf32"; expected "float32"',
+  );
+  // "auto" may choose CUDA: the engine is asked when that is known.
+  expect(resolveConfig({ engine: { device: "auto", precision: "tf32" } }).engine).toMatchObject({ precision: "tf32" });
 });
 
 test("an engine is chosen by its kind, and the local one needs none", () => {

@@ -35,10 +35,6 @@ export class NativeRunThread implements RunThread {
     });
   }
 
-  async close(): Promise<void> {
-    await this.#thread?.terminate();
-  }
-
   #begin(): Worker {
     const thread = startThread(import.meta.url, "runs", undefined);
     thread.on("message", ({ id, error }: Answered) => {

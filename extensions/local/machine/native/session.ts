@@ -63,10 +63,10 @@ export class Binding {
     this.#library.call("BindOutputToDevice", this.#binding, name, memory);
   }
 
-  /** In another thread, so that the event loop does not wait. @param thread on the processor one of the process's if left out */
-  async run(thread: RunThread | undefined = this.#device?.thread): Promise<void> {
+  /** In another thread, so that the event loop does not wait: a device's own, or on the processor one of the process's. */
+  async run(): Promise<void> {
     try {
-      if (thread !== undefined) await thread.run(this.#session, this.#options, this.#binding);
+      if (this.#device !== undefined) await this.#device.thread.run(this.#session, this.#options, this.#binding);
       else await this.#library.callAside("RunWithBinding", this.#session, this.#options || null, this.#binding);
       if (this.#device !== undefined) this.#device.crossed.down += this.#out;
     } catch (cause) {
@@ -194,7 +194,7 @@ export class NativeSession implements RuntimeSession {
   async run(
     feeds: Readonly<Record<string, RuntimeTensor>>,
     fetch: readonly string[] | Readonly<Record<string, RuntimeTensor | null>>,
-    { short = false, thread }: RunOptions = {},
+    { short = false }: RunOptions = {},
   ): Promise<Readonly<Record<string, RuntimeTensor>>> {
     const { library, cpu, allocator } = this.#native;
     const binding = this.bind(feeds, {});
@@ -206,7 +206,7 @@ export class NativeSession implements RuntimeSession {
         if (tensor === null) binding.outputTo(name, cpu);
         else binding.output(name, tensor);
       if (short) binding.runHere();
-      else await binding.run(thread);
+      else await binding.run();
       const values = binding.outputs(allocator);
       try {
         return Object.fromEntries(wanted.map(([name, tensor], i) => [name, tensor ?? this.#fetched(values[i])]));
