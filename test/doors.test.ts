@@ -55,13 +55,15 @@ test("the list of doors, with what each uses, ignores and refuses", () => {
     return `${name}\n${lines.map((line) => `  ${line}`).join("\n")}`;
   });
   process.stdout.write(`${texts.join("\n")}\n`);
-  expect(new Set(doors.map(({ name }) => name)).size).toBeGreaterThan(120);
+  expect(new Set(doors.map(({ name }) => name)).size).toBeGreaterThan(130);
   for (const name of [
     "a conversation",
     "a request of chat completions",
     "a configuration of promptfoo",
     "evaluateAgent",
     "an observation of OpenEnv",
+    "a tool's output of ORS",
+    "a step of NeMo Gym",
     "a reward of verifiers",
     "asample",
     "a configuration",
@@ -103,6 +105,8 @@ const open: Readonly<Record<string, string>> = {
     "answers of Tinker servers, which rightly add fields, as the SDK allows: none is an observation, a loss or a request",
   "extensions/tinker/engine/": "files of our own",
   "extensions/remote/openenv/wire.ts": "a schema's own words, which the model is shown whole; errors, whose details are text",
+  "extensions/remote/nemo-gym/gymnasium.ts": "infos, which are the environment's own",
+  "extensions/remote/nemo-gym/nemo-gym.ts": "verdicts: every number beside the reward is a score",
   "extensions/remote/verifiers/":
     "nodes, errors and heads, which have tokens and times beside their messages; rewards and messages are closed",
   "extensions/dashboard/": "addresses of pages",
@@ -129,7 +133,11 @@ test("no other object is open: what it does not name would be dropped in silence
 const assistant = { role: "assistant", content: "" };
 test.each([
   ["an observation of OpenEnv", "truncated", true],
+  ["a tool of ORS", "hidden", true],
+  ["a new session of NeMo Gym", "obs", []],
+  ["responses_create_params of a row of NeMo Gym", "tool_choice", "required"],
   ["what a reset in OpenEnv asks of us", "difficulty", 3],
+  ["a session asked of us in ORS", "secrets", { key: "x" }],
   ["defineTool", "timeout", 5],
   ["a server that connectMcp reaches", "header", {}],
   ["an assistant's own message", "tool_calls", [assistant]],

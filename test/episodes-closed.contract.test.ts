@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { WebSocket } from "ws";
 import "../extensions/install.ts";
 import { adviseCommand } from "../extensions/check/cli/advise.ts";
 import { environmentCheckCommand } from "../extensions/check/cli/env-check.ts";
@@ -75,17 +74,17 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   eval: () => evalCommand({ config, out: out("eval") }, screen, screen),
   "chat that is left": () => chatCommand({ config }, screen, Readable.from(["/quit\n"])),
   "chat of one answer": () => chatCommand({ config }, screen, Readable.from(["say a\n"])),
-  "serve --env, asked for an episode": async () => {
-    const server = await startEnvironmentServer({ port: 0, config }, [], screen);
-    await (await fetch(`${server.baseUrl}/reset`, { method: "POST", body: "{}" })).text();
+  "serve --as ors, asked for its tools": async () => {
+    const server = await startEnvironmentServer({ as: "ors", port: 0, config }, [], screen);
+    await (await fetch(`${server.baseUrl}/counted/tools`)).text();
     await server.close();
   },
-  "serve --env, a session that nobody ends": async () => {
-    const server = await startEnvironmentServer({ port: 0, config }, [], screen);
-    const socket = new WebSocket(`${server.baseUrl.replace("http", "ws")}/ws`);
-    await new Promise((resolve) => socket.addEventListener("open", resolve));
-    socket.send('{"type":"reset"}');
-    await new Promise((resolve) => socket.addEventListener("message", resolve));
+  "serve --as ors, a session that nobody ends": async () => {
+    const server = await startEnvironmentServer({ as: "ors", port: 0, config }, [], screen);
+    const headers = { "x-session-id": "one", "content-type": "application/json" };
+    const body = JSON.stringify({ split: "train", index: 0 });
+    await (await fetch(`${server.baseUrl}/create`, { method: "POST", headers, body })).text();
+    await (await fetch(`${server.baseUrl}/counted/prompt`, { headers })).text();
     await server.close();
   },
 };

@@ -30,7 +30,7 @@ function evaluatedRun(): string {
 }
 
 withPackage(
-  "exports",
+  "nemo-gym",
   "pandas, PyArrow and TensorBoard read what is exported, value by value, and two runs as one table",
   async () => {
     const folder = run();
@@ -39,7 +39,7 @@ withPackage(
       for (const format of ["csv", "jsonl", "parquet", "tensorboard"] as const) exportRun(each, format, into);
       return into;
     });
-    const { steps, splits, types, scalars } = await output("exports", [
+    const { steps, splits, types, scalars } = await output("nemo-gym", [
       fileURLToPath(new URL("read_exports.py", import.meta.url)),
       ...exported,
     ]);

@@ -5,7 +5,7 @@ import { root } from "./house.ts";
 
 /** Worlds, engines, wires, benchmarks and formats that extensions bring: the core knows them as entries of its tables. */
 const guests =
-  /(?<![a-z])(office|tinker|openenv|miniwob|promptfoo|webwalker|gaia|verifiers|appworld|bfcl|hotpotqa|knowledge|ollama|sharegpt|alpaca|tensorboard)(?![a-z])/gi;
+  /(?<![a-z])(office|tinker|openenv|ors|nemo|miniwob|promptfoo|webwalker|gaia|verifiers|appworld|bfcl|hotpotqa|knowledge|ollama|sharegpt|alpaca|tensorboard)(?![a-z])/gi;
 
 test("the core names no guest outside of comments", () => {
   const found = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })

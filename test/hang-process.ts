@@ -111,7 +111,7 @@ function setupsOf(
       return { environment: letters, rewards: [judge] };
     },
     remote: async () => {
-      const served = { environment: { ...lettersEnvironment(8), start: hang } as unknown as Environment };
+      const served = { environment: { ...lettersEnvironment(8), start: hang } as unknown as Environment, as: "openenv" } as const;
       const { baseUrl } = await serveEnvironment({ ...served, port: 0, episodeTimeoutMs: 100_000 });
       return { environment: { name: `openenv:${baseUrl.replace("http", "ws")}`, settings: { timeoutMs } } };
     },

@@ -16,7 +16,8 @@ const runs = join(folder, "runs");
 mkdirSync(runs, { recursive: true });
 
 const start = {
-  openenv: () => serveEnvironment({ environment: counting(), port: 0 }),
+  openenv: () => serveEnvironment({ environment: counting(), as: "openenv", port: 0 }),
+  ors: () => serveEnvironment({ environment: counting(), as: "ors", port: 0 }),
   inference: () => startInference({ inference: true, model, port: 0, threads: 1 }, silent),
   tinker: () => startServer({ model, port: 0, threads: 1, store: join(folder, "store") }, silent),
   dashboard: async () => ({ baseUrl: (await startDashboard({ runs, port: 0 })).url }),

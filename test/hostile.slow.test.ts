@@ -11,7 +11,7 @@ import { writeTinyModel } from "./tiny-model.ts";
 
 /** Every server, asked by raw sockets: malformed requests and upgrades, frames of nonsense, connections that are half closed or reset. */
 
-/** Packets for each of the four servers: 10,000 in all, or RETROGRADE_HOSTILE_PACKETS for each. */
+/** Packets for each of the five servers: 10,000 in all, or RETROGRADE_HOSTILE_PACKETS for each. */
 const packets = Number(process.env.RETROGRADE_HOSTILE_PACKETS ?? 2_000);
 const atATime = 64;
 /** A connection that neither answers nor ends is left after this time. */
@@ -26,6 +26,17 @@ afterAll(() => {
 
 const paths = {
   openenv: ["/ws", "/ws?session_id=1", "/health", "/schema", "/metadata", "/mcp", "/reset", "/step", "/counting/tasks"],
+  ors: [
+    "/health",
+    "/create_session",
+    "/create",
+    "/call",
+    "/ping",
+    "/delete",
+    "/counting/call",
+    "/counting/prompt",
+    "/counting/task",
+  ],
   inference: ["/health", "/v1/models", "/v1/chat/completions", "/inference/v1/generate"],
   tinker: [
     "healthz",

@@ -210,11 +210,16 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/remote/shared",
     holds: "what clients of environments on other servers share",
-    knows: ["src/core", "src/files", "src/http", "src/tools"],
+    knows: ["src/core", "src/files", "src/tools"],
   },
   {
     path: "extensions/remote/openenv",
     holds: "a client of OpenEnv ([environments/remote.md](environments/remote.md))",
+    knows: ["src/core", "src/tools", "src/environments", "extensions/remote/shared"],
+  },
+  {
+    path: "extensions/remote/ors",
+    holds: "a client of ORS",
     knows: ["src/core", "src/tools", "src/environments", "extensions/remote/shared"],
   },
   {
@@ -224,8 +229,17 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/remote/server",
-    holds: "an environment served to clients of OpenEnv",
-    knows: ["src/core", "src/actions", "src/tools", "src/environments", "src/rollouts", "src/training", "extensions/http"],
+    holds: "an environment served to clients of OpenEnv and ORS",
+    knows: [
+      "src/core",
+      "src/actions",
+      "src/tools",
+      "src/environments",
+      "src/rollouts",
+      "src/training",
+      "extensions/http",
+      "extensions/remote/ors",
+    ],
   },
   {
     path: "extensions/tinker/client",
@@ -358,9 +372,21 @@ export const parts: readonly Part[] = [
     knows: ["src/core", "src/files", "src/http", "src/tools", "src/environments", "extensions/processes"],
   },
   {
+    path: "extensions/remote/nemo-gym",
+    holds: "a client of NeMo Gym",
+    knows: ["src/core", "src/tools", "src/environments", "extensions/remote/shared", "extensions/tools"],
+  },
+  {
     path: "extensions/remote/remote.ts",
     holds: "those environments by their wire",
-    knows: ["src/environments", "extensions/remote/shared", "extensions/remote/openenv", "extensions/remote/verifiers"],
+    knows: [
+      "src/environments",
+      "extensions/remote/shared",
+      "extensions/remote/openenv",
+      "extensions/remote/ors",
+      "extensions/remote/verifiers",
+      "extensions/remote/nemo-gym",
+    ],
   },
   {
     path: "extensions/evals",

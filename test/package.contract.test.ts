@@ -126,7 +126,7 @@ test("the packed package trains without the packages that only some features nee
     const verifiers = createEnvironment("verifiers:tcp://127.0.0.1:1", { tasks: { train: "tasks.jsonl" }, tokenizer: "tokenizer" });
     const said = [
       await attempt(connectMcp({ command: "none" })),
-      await attempt(serveEnvironment({ environment: officeEnvironment(), port: 0 })),
+      await attempt(serveEnvironment({ environment: officeEnvironment(), as: "openenv", port: 0 })),
       await attempt(python.run("1")),
       await attempt(createPageReader({ allowLoopback: true })("http://127.0.0.1:" + page.address().port)),
       await attempt((async () => verifiers.open())()),

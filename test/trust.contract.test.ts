@@ -127,6 +127,8 @@ const examples = (): Example[] => [
   { environment: research({ search: { kind: "searxng", url: at, folder: path }, recorded: path }) },
   { environment: research({ search: { kind: "local", path }, deepSearch: { summariser, allowLoopback: true } }) },
   { environment: { name: `openenv:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN" } } },
+  { environment: { name: `ors:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN", secretVariables: { a: "MY_CLOUD_TOKEN" } } } },
+  { environment: { name: `nemo-gym:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN", tasks: { train: path } } } },
   {
     environment: {
       name: "verifiers:tcp://127.0.0.1:1",
@@ -272,7 +274,7 @@ test("the question says in plain words what the record would do", async () => {
   expect((await invoke("chat", "--model", folder)).error).toContain(
     'this one starts the program "/x/helper", runs the model\'s Python code in AppWorld\'s server, which is no sandbox, reads "/x"',
   );
-  become({ environment: { name: `openenv:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN" } } });
+  become({ environment: { name: `ors:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN" } } });
   expect((await invoke("chat", "--model", folder)).error).toContain(`this one sends $MY_CLOUD_TOKEN to "${at}"`);
 });
 
@@ -316,7 +318,7 @@ test("a run of this machine is known by a key that only its user reads, and by n
 });
 
 test("one's own run asks nothing, and another's acts once it is trusted", async () => {
-  const environment = { name: `openenv:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN" } };
+  const environment = { name: `ors:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN" } };
   become({ environment }, writeOwnRecord);
   await invoke("train", "--replay", folder, "--no-dashboard");
   expect(asked.join()).toContain("SECRET-1");

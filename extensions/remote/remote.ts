@@ -1,14 +1,20 @@
 import type { z } from "zod";
 import type { CreateRemoteEnvironment, Wire as NamedWire } from "../../src/environments/registry.ts";
+import { nemoGymEnvironment } from "./nemo-gym/nemo-gym.ts";
+import { nemoGymSettingsSchema } from "./nemo-gym/settings.ts";
 import { openenvEnvironment } from "./openenv/openenv.ts";
 import { openenvSettingsSchema } from "./openenv/settings.ts";
+import { orsEnvironment } from "./ors/ors.ts";
+import { orsSettingsSchema } from "./ors/settings.ts";
 import { parseRemoteName, type Wire } from "./shared/address.ts";
 import { verifiersSettingsSchema } from "./verifiers/settings.ts";
 import { verifiersEnvironment } from "./verifiers/verifiers.ts";
 
 const byWire = {
   openenv: [openenvEnvironment, openenvSettingsSchema],
+  ors: [orsEnvironment, orsSettingsSchema],
   verifiers: [verifiersEnvironment, verifiersSettingsSchema],
+  "nemo-gym": [nemoGymEnvironment, nemoGymSettingsSchema],
 } satisfies Record<Wire, readonly [unknown, z.ZodType]>;
 
 /** Environments on other servers, by their wire: their names are `WIRE:ADDRESS`. */

@@ -11,7 +11,12 @@ import { played } from "./played.ts";
 /** 400 are all that an evaluation uses. */
 const tasks = share(10, 400);
 
-const version = "openenv 0.10.0";
+/** The published clients of each protocol. */
+const clients = [
+  ["openenv", "openenv", "openenv 0.10.0", "openenv_experts.py"],
+  ["ors", "ors", "ors-sdk 0.1.0", "ors_experts.py"],
+  ["ors", "openreward", "openreward 0.1.167", "ors_experts.py"],
+] as const;
 
 /** The Python of .ci/bfcl, whose package has BFCL's tasks and answers. */
 const bfcl = process.env.RETROGRADE_BFCL_PYTHON ?? "";
@@ -20,10 +25,11 @@ const find = "import importlib.util as u; print(u.find_spec('bfcl_eval').submodu
 /** An answer that cannot be played: it calls a tool two turns before the tool is given. */
 const defect = expect.arrayContaining(["miss_func", 49]);
 
-async function playedBy(environment: Environment, plans: string, whose: string): Promise<void> {
+async function playedBy(client: (typeof clients)[number], environment: Environment, plans: string, whose: string): Promise<void> {
+  const [as, name, version, program] = client;
   // The answer to one turn of BFCL's has 34 calls.
-  const server = await serveEnvironment({ environment, port: 0, maxTurns: 100 });
-  const said = await output("openenv", [script("openenv_experts.py"), server.baseUrl, plans, environment.name]);
+  const server = await serveEnvironment({ environment, as, port: 0, maxTurns: 100 });
+  const said = await output(name, [script(program), server.baseUrl, plans, environment.name]);
   await server.close();
   const isBfcl = environment.name === "bfcl";
   const wrong = said.wrong as readonly unknown[];
@@ -32,27 +38,28 @@ async function playedBy(environment: Environment, plans: string, whose: string):
   expect(wrong.length).toBeLessThanOrEqual(Number(isBfcl));
   expect(said.episodes).toBeGreaterThanOrEqual(tasks);
   played({
-    ...{ wire: "OpenEnv", package: version },
+    ...{ wire: as === "ors" ? "ORS" : "OpenEnv", package: version },
     ...{ what: `its client plays ${environment.name} as ${whose}`, episodes: Number(said.episodes) },
-    refused: "openenvServer",
+    refused: as === "ors" ? "orsServer" : "openenvServer",
     result: isBfcl ? "reward 1 but for one answer, which calls a tool before it is given" : "the expert's reward in all",
   });
 }
 
-if (bfcl !== "")
-  withPackage("openenv", `BFCL's published answers are right through the client of ${version}`, async () => {
+for (const client of bfcl === "" ? [] : clients)
+  withPackage(client[1], `BFCL's published answers are right through the client of ${client[2]}`, async () => {
     const data = join(execFileSync(bfcl, ["-c", find], { encoding: "utf8" }).trim(), "data");
     const environment = createEnvironment("bfcl", { data, stepsPerTurn: 60 });
-    await playedBy(environment, await answerPlans(environment, data, share(3, 200)), "its published answers say");
+    await playedBy(client, environment, await answerPlans(environment, data, share(3, 200)), "its published answers say");
   });
 
 for (const world of ["office", "knowledge"])
-  withPackage("openenv", `${world}'s expert solves every task through the client of ${version}`, async () => {
-    const environment = createEnvironment(world, {});
-    const plans = await expertPlans(
-      environment,
-      tasks,
-      ["test", "challenge"].filter((split) => splitsOf(environment).includes(split)),
-    );
-    await playedBy(environment, plans, "its expert does");
-  });
+  for (const client of clients)
+    withPackage(client[1], `${world}'s expert solves every task through the client of ${client[2]}`, async () => {
+      const environment = createEnvironment(world, {});
+      const plans = await expertPlans(
+        environment,
+        tasks,
+        ["test", "challenge"].filter((split) => splitsOf(environment).includes(split)),
+      );
+      await playedBy(client, environment, plans, "its expert does");
+    });

@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
 import type { Episode } from "../../src/environments/environment.ts";
+import { publishedRollouts, startServers } from "./nemo-replay.ts";
 import { call, opened, type Package, saying, script, serve, withPackage } from "./packages.ts";
 
 /** An answer of a package's server in which a pattern became a text, and what the fault has to name: the field and the version. */
@@ -72,6 +73,49 @@ faultsOf(
     return () => played(`openenv:ws://127.0.0.1:${port}`, {}, (episode) => call(episode, "submit", { answer: "x" }));
   },
 );
+
+faultsOf(
+  "ors",
+  "ors-sdk 0.1",
+  rewards("1\\.0", (field) => new RegExp(`${field}.*ors-sdk 0\\.1`, "s")),
+  async (through) => {
+    const port = await serve("ors", (at) => [...through, script("ors_worlds.py"), String(at)]);
+    return () => played(`ors:http://127.0.0.1:${port}`, {}, (episode) => call(episode, "say", { text: "train-0" }));
+  },
+);
+
+faultsOf(
+  "openreward",
+  "openreward 0.1.167",
+  [
+    ...rewards("-0\\.5", (field) => new RegExp(`${field}.*0\\.1\\.167`, "s")),
+    ["a terminal tool without its argument", '"arg": ?"answer",?', "", /terminal_tool\.arg.*0\.1\.167/s],
+    ["a newer version", '"version": ?"0\\.1\\.167"', '"version":"0.2.0"', /version.*"0\.2\.0".*0\.1\.167/s],
+    ["a newer field of its tools", '"terminal_tool":', '"terminal_tools":[],"terminal_tool":', /terminal_tools.*0\.1\.167/s],
+    ["another environment", '"env_name": ?"\\w+"', '"env_name":"other"', /env_name.*"other".*talk.*0\.1\.167/s],
+  ],
+  async (through) => {
+    const port = await serve("openreward", (at) => [...through, script("openreward_worlds.py"), "talk", String(at)]);
+    const answer = (episode: Episode) => episode.reply({ role: "assistant", content: "x" });
+    return () => played(`ors:http://127.0.0.1:${port}`, {}, answer);
+  },
+);
+
+const ofNemoGym = rewards("[\\d.]+", (field) => new RegExp(`${field}.*NeMo Gym 0\\.4`, "s"));
+for (const [server, faults] of [
+  ["mcqa", ofNemoGym],
+  [
+    "example_multi_turn_gymnasium",
+    [...ofNemoGym, ["a newer step", '"terminated":', '"ended":false,"terminated":', /ended.*NeMo Gym 0\.4/s]],
+  ],
+] as const satisfies readonly (readonly [string, readonly Fault[]])[])
+  faultsOf("nemo-gym", `nemo-gym 0.4, ${server}`, faults, async (through) => {
+    const published = await publishedRollouts([server]);
+    const { value } = await startServers(published, through).next();
+    const port = value !== undefined && "port" in value ? value.port : 0;
+    const answer = (episode: Episode) => episode.reply({ role: "assistant", content: "A" });
+    return () => played(`nemo-gym:http://127.0.0.1:${port}`, { tasks: { train: published[0].rows } }, answer);
+  });
 
 faultsOf(
   "verifiers",

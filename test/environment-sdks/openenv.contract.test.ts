@@ -86,7 +86,7 @@ withPackage("openenv", "openenv 0.10's own clients play an environment of ours",
 
 withPackage("openenv", "openenv validate passes a served world, and its report has the form of env check's rules", async () => {
   const environment = createEnvironment("office", {});
-  const server = await serveEnvironment({ environment, port: 0 });
+  const server = await serveEnvironment({ environment, as: "openenv", port: 0 });
   const { rules } = await checkEnvironment(counting(), {
     seed: 1,
     tasks: 3,

@@ -15,7 +15,7 @@ import { createEnvironment } from "../../src/environments/registry.ts";
  */
 const folder = process.env.RETROGRADE_ENVIRONMENT_SDKS ?? "";
 
-export type Package = "openenv" | "verifiers" | "exports";
+export type Package = "openenv" | "ors" | "openreward" | "verifiers" | "nemo-gym";
 
 export const pythonOf = (name: Package) => join(folder, name, "bin", "python");
 export const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));

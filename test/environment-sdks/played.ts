@@ -19,7 +19,10 @@ export interface Played {
 
 /** What each side of ours refuses by name: the tests in `extensions/remote`, and faults.contract.test.ts here, show it. */
 const refusals = {
+  orsClient: "versions but 0.1, unknown fields and blocks, another world's tasks, a terminal tool without `arg`",
+  orsServer: "toolsets and `score_group`",
   openenvServer: "unknown messages, unknown kinds of actions, tasks outside of a split",
+  nemoGymClient: "rewards that are not numbers, unknown fields of steps, statuses from 500 on",
   verifiersClient:
     "traces of another version, rewards that were not computed, several agents, sampling settings that are not the run's",
   nothing: "nothing",
@@ -50,10 +53,21 @@ export function played({ wire, package: version, what, episodes, result, refused
   expect(recorded?.episodes).toBeGreaterThanOrEqual(row.episodes);
 }
 
-/** The records as the rows of a table. */
+/** Servers of a package whose rollouts came out alike. */
+const published = /^(`\w+`), its published rollouts$/;
+
+/** The records as the rows of a table. Servers whose published rollouts came out alike share a row. */
 export function table(): (string | number)[][] {
-  const lines = rows().map(({ wire, package: version, what, episodes, result, refused }) => [
-    ...[wire, version, what, episodes, result, refusedBy(refused)],
-  ]);
+  const groups = new Map<string, Played[]>();
+  for (const row of rows()) {
+    const alike = published.test(row.what) ? `${row.wire} ${row.package} ${row.result} ${row.refused}` : key(row);
+    groups.set(alike, [...(groups.get(alike) ?? []), row]);
+  }
+  const lines = [...groups.values()].map((alike) => {
+    const servers = alike.flatMap(({ what }) => published.exec(what)?.[1] ?? []);
+    const what = servers.length === 0 ? alike[0].what : `published rollouts of ${servers.length}: ${servers.join(", ")}`;
+    const [{ wire, package: version, result, refused }] = alike;
+    return [wire, version, what, alike.reduce((sum, { episodes }) => sum + episodes, 0), result, refusedBy(refused)];
+  });
   return [["wire", "package", "what was played", "episodes", "result", "refused"], ...lines];
 }

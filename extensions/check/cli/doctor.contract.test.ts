@@ -94,11 +94,11 @@ test("peers that take a connection and never answer are named, each after its li
   const { port } = silent.address() as AddressInfo;
   vi.stubEnv("HF_ENDPOINT", `http://127.0.0.1:${port}`);
   const started = performance.now();
-  const asked = ["--set", `environment.name=openenv:http://127.0.0.1:${port}`, "--set", "rollout.episodeTimeoutMs=1500"];
+  const asked = ["--set", `environment.name=ors:http://127.0.0.1:${port}`, "--set", "rollout.episodeTimeoutMs=1500"];
   const { exitCode, line, text } = await doctor("--model", "tiny/letters", ...asked);
   expect(performance.now() - started).toBeLessThan(30_000 * slowdown());
   expect(exitCode).toBe(1);
-  expect(line("environment")).toMatch(/^✗ environment .*"openenv:http:.* no answer within 1500 ms/);
+  expect(line("environment")).toMatch(/^✗ environment .*"ors:http:.* no answer within 1500 ms/);
   expect(line("model")).toMatch(/^✗ model .*nothing came for 10 seconds/);
   expect(text.match(/✗/g)).toHaveLength(2);
   silent.close();

@@ -11,6 +11,7 @@ import { closed, counting } from "../../../test/environments/counting.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { messageTool } from "./hosted.ts";
 import { serveOpenenv } from "./openenv.ts";
+import { serveOrs } from "./ors.ts";
 import { serveEnvironment } from "./serve-environment.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
 
@@ -21,13 +22,16 @@ afterEach(async () => {
   closed.length = 0;
 });
 
-async function serve(change: Partial<EnvironmentServerOptions> = {}): Promise<string> {
-  server = await serveOpenenv({
+const servers = { openenv: serveOpenenv, ors: serveOrs };
+type Wire = keyof typeof servers;
+
+async function serve(wire: Wire, change: Partial<EnvironmentServerOptions> = {}): Promise<string> {
+  server = await servers[wire]({
     ...{ environment: counting(), host: "127.0.0.1", port: 0, keys: [], sessions: 256, sessionMs: 60_000, maxBytes: 2 ** 20 },
     ...{ seed: 3, episodeTimeoutMs: 5000, maxTurns: 20 },
     ...change,
   });
-  return `openenv:${server.baseUrl}`;
+  return `${wire}:${server.baseUrl}`;
 }
 
 async function start(name: string, settings: object = {}, split = "train", index = 0): Promise<Episode> {
@@ -46,8 +50,10 @@ const problem = async (work: unknown) => {
   return (error as RemoteEnvError).problem;
 };
 
-test("an episode over OpenEnv: prompt, tools, errors, rewards and end come through", async () => {
-  const name = await serve();
+const both: Wire[] = ["openenv", "ors"];
+
+test.each(both)("an episode over %s: prompt, tools, errors, rewards and end come through", async (wire) => {
+  const name = await serve(wire);
   const environment = createEnvironment(name, {});
   await environment.open?.();
   expect(environment.splits).toEqual(["train", "hard"]);
@@ -71,15 +77,15 @@ test("an episode over OpenEnv: prompt, tools, errors, rewards and end come throu
   expect(server?.sessions()).toBe(0);
 });
 
-test("a long answer with runs of spaces comes through OpenEnv byte for byte", async () => {
-  const episode = await start(await serve(), { maxOutput: 100_000 });
+test.each(both)("a long answer with runs of spaces comes through %s byte for byte", async (wire) => {
+  const episode = await start(await serve(wire), { maxOutput: 100_000 });
   const answer = await call(episode, "add", { by: 7 });
   expect(answer?.content.trim()).toBe("wide  \n".repeat(2500).trim());
   await episode.close?.();
 });
 
-test("OpenEnv refuses sessions beyond the limit", async () => {
-  const name = await serve({ sessions: 1 });
+test.each(both)("%s refuses sessions beyond the limit", async (wire) => {
+  const name = await serve(wire, { sessions: 1 });
   const first = await start(name);
   expect(await problem(start(name))).toBe("capacity");
   await first.close?.();
@@ -87,8 +93,8 @@ test("OpenEnv refuses sessions beyond the limit", async () => {
   await (await start(name)).close?.();
 });
 
-test("OpenEnv closes sessions that are silent, and their place is free again", async () => {
-  const name = await serve({ sessions: 1, sessionMs: 300 });
+test.each(both)("%s closes sessions that are silent, and their place is free again", async (wire) => {
+  const name = await serve(wire, { sessions: 1, sessionMs: 300 });
   const silent = await start(name);
   await expect.poll(() => server?.sessions(), { timeout: 60_000 }).toBe(0);
   expect(closed).toEqual(["2"]);
@@ -97,23 +103,26 @@ test("OpenEnv closes sessions that are silent, and their place is free again", a
   await (await start(name)).close?.();
 });
 
-test("a request that is too large, a task that is not there, a wrong key and a dead server are refused by OpenEnv", async () => {
-  const name = await serve({ keys: ["right"], maxBytes: 2000 });
-  expect(await problem(start(name))).toBe("refused");
-  process.env.WIRES_TEST_KEY = "right";
-  const settings = { keyVariable: "WIRES_TEST_KEY" };
-  const episode = await start(name, settings);
-  await problem(call(episode, "add", { by: 1, note: "x".repeat(5000) }));
-  await episode.close?.();
-  expect(await problem(start(name, settings, "train", 99))).toBe("refused");
-  await server?.close();
-  expect(await problem(start(name, settings))).toBe("unreachable");
-  delete process.env.WIRES_TEST_KEY;
-  await expect(serve({ host: "0.0.0.0" })).rejects.toThrow(/keys of the server/);
-});
+test.each(both)(
+  "a request that is too large, a task that is not there, a wrong key and a dead server are refused by %s",
+  async (wire) => {
+    const name = await serve(wire, { keys: ["right"], maxBytes: 2000 });
+    expect(await problem(start(name))).toBe("refused");
+    process.env.WIRES_TEST_KEY = "right";
+    const settings = { keyVariable: "WIRES_TEST_KEY" };
+    const episode = await start(name, settings);
+    await problem(call(episode, "add", { by: 1, note: "x".repeat(5000) }));
+    await episode.close?.();
+    expect(await problem(start(name, settings, "train", 99))).toBe("refused");
+    await server?.close();
+    expect(await problem(start(name, settings))).toBe("unreachable");
+    delete process.env.WIRES_TEST_KEY;
+    await expect(serve(wire, { host: "0.0.0.0" })).rejects.toThrow(/keys of the server/);
+  },
+);
 
-test("200 sessions over OpenEnv are in flight at a time", async () => {
-  const environment = createEnvironment(await serve(), {});
+test.each(both)("200 sessions over %s are in flight at a time", async (wire) => {
+  const environment = createEnvironment(await serve(wire), {});
   await environment.open?.();
   const episodes = await Promise.all(
     [...Array(200).keys()].map(async (i) => environment.start(await environment.task("train", i % 3), 0)),
@@ -126,7 +135,7 @@ test("200 sessions over OpenEnv are in flight at a time", async () => {
 });
 
 test("the WebSocket's messages are those of OpenEnv's own server, field by field", async () => {
-  await serve();
+  await serve("openenv");
   const socket = new WebSocket(`${server?.baseUrl.replace("http", "ws")}/ws`);
   await new Promise((resolve) => socket.once("open", resolve));
   const ask = (text: string) =>
@@ -203,7 +212,7 @@ test("a split without an end lists a finite number of tasks, which are those tha
     tasks: (random) => ({ prompt: String(random.integer(10)) }),
     start: () => ({ tools: [], reward: () => 1 }),
   });
-  server = await serveEnvironment({ environment: endless, port: 0 });
+  server = await serveEnvironment({ environment: endless, as: "ors", port: 0 });
   const post = async (path: string, body: object) => {
     const response = await fetch(`${server?.baseUrl}/endless/${path}`, { method: "POST", body: JSON.stringify(body) });
     return (await response.json()) as { readonly num_tasks: number; readonly tasks: readonly unknown[]; readonly task: object };
@@ -218,7 +227,75 @@ test("a split without an end lists a finite number of tasks, which are those tha
   expect((await post("task", { split: "train", index: 123_456 })).task).toMatchObject({ index: 123_456 });
 });
 
-test("over OpenEnv no tool of the environment's is hidden by the server's own", async () => {
+test("ORS's documents are those of its own server, and an answer can be asked for again", async () => {
+  await serve("ors");
+  const base = server?.baseUrl ?? "";
+  const post = (path: string, body: object, id = "s1") =>
+    fetch(`${base}${path}`, {
+      method: "POST",
+      body: JSON.stringify(body),
+      headers: { "content-type": "application/json", "x-session-id": id },
+    });
+  expect(await (await post("/create_session", {})).text()).toMatch(
+    /^event: task_id\r\ndata: [0-9a-f-]{36}\r\n\r\nevent: end\r\ndata: \r\n\r\n$/,
+  );
+  expect(await (await fetch(`${base}/list_environments`)).json()).toEqual(["counting"]);
+  expect(await (await fetch(`${base}/counting/splits`)).json()).toEqual([
+    { name: "train", type: "train" },
+    { name: "hard", type: "validation" },
+  ]);
+  expect(await (await post("/counting/task_range", { split: "train", start: -2 })).json()).toEqual({
+    tasks: [
+      { id: "train/1", split: "train", index: 1 },
+      { id: "train/2", split: "train", index: 2 },
+    ],
+    env_name: "counting",
+  });
+  expect(await (await post("/counting/task", { split: "hard", index: 0 })).json()).toEqual({
+    ...{ task: { id: "hard/0", split: "hard", index: 0 }, env_name: "counting" },
+  });
+  expect((await post("/counting/tasks", { split: "none" })).status).toBe(400);
+  expect((await post("/create", { split: "train", index: 0, task_spec: undefined })).status).toBe(200);
+  expect((await post("/create", { split: "train", index: 0 })).status).toBe(400);
+  expect((await post("/create", {}, "s2")).status).toBe(422);
+  const toolset = await post("/create", { split: "train", index: 0, toolset_name: "web" }, "s2");
+  expect([toolset.status, await toolset.text()]).toEqual([400, expect.stringMatching(/toolset_name.*web/)]);
+  const group = await post("/counting/score_group", { candidates: [] });
+  expect([group.status, await group.text()]).toEqual([404, expect.stringMatching(/score_group/)]);
+  expect((await post("/ping", {}, "s3")).status).toBe(404);
+  const prompt = await fetch(`${base}/counting/prompt`, { headers: { "x-session-id": "s1" } });
+  expect(await prompt.json()).toEqual([
+    { type: "text", text: "Count.", detail: null },
+    { type: "text", text: "Count to 2.", detail: null },
+  ]);
+  const first = await (await post("/counting/call", { name: "add", input: { by: 2 } })).text();
+  const expected = {
+    ok: true,
+    output: {
+      blocks: [{ type: "text", text: "The counter is 2.", detail: null }],
+      metadata: null,
+      reward: -0.1,
+      finished: false,
+    },
+  };
+  expect(first).toMatch(/^event: task_id\r\ndata: ([0-9a-f]{32})\r\n\r\nevent: end\r\n/);
+  expect(JSON.parse(first.split("data: ")[2])).toEqual(expected);
+  const id = /data: ([0-9a-f]{32})/.exec(first)?.[1];
+  const again = await (await post("/counting/call", { name: "add", input: { by: 2 }, task_id: id })).text();
+  expect(JSON.parse(again.split("data: ")[2])).toEqual(expected);
+  expect(await (await post("/counting/call", { name: "add", input: {}, task_id: "f".repeat(32) })).text()).toMatch(
+    /^event: error\r\ndata: unknown task_id/,
+  );
+  expect(JSON.parse((await (await post("/counting/call", { name: "fly", input: {} })).text()).split("data: ")[2])).toMatchObject({
+    ...{ ok: false, reason: "not_found" },
+  });
+  await post("/counting/call", { name: messageTool, input: { content: "2" } });
+  expect(await (await post("/counting/call", { name: "add", input: { by: 2 } })).text()).toMatch(/"reason":"episode_finished"/);
+  expect((await post("/delete", {})).status).toBe(200);
+  expect(closed).toEqual(["2"]);
+});
+
+test.each(both)("over %s no tool of the environment's is hidden by the server's own", async (as) => {
   const heard: string[] = [];
   const environment = defineEnvironment({
     name: "mail",
@@ -234,7 +311,7 @@ test("over OpenEnv no tool of the environment's is hidden by the server's own", 
       reward: () => 1,
     }),
   });
-  const episode = await start(await serve({ environment }));
+  const episode = await start(await serve(as, { environment }));
   expect(episode.tools.map(({ name }) => name)).toEqual([messageTool, "send_message", `${messageTool}_2`]);
   await call(episode, messageTool, { to: "Ana" });
   await call(episode, "send_message", { to: "Bo" });
@@ -245,7 +322,7 @@ test("over OpenEnv no tool of the environment's is hidden by the server's own", 
 
 test("an environment with a protocol in plain text is played by messages", async () => {
   const knowledge = createEnvironment("knowledge", {});
-  const name = await serve({ environment: knowledge });
+  const name = await serve("openenv", { environment: knowledge });
   const episode = await start(name, {}, "train", 0);
   expect(episode.tools.map((tool) => tool.name)).toEqual([messageTool]);
   const searched = await call(episode, messageTool, { content: "<think>x</think><search>something</search>" });
@@ -257,7 +334,7 @@ test("an environment with a protocol in plain text is played by messages", async
   await episode.close?.();
 });
 
-test("from code an environment is opened before it is served over OpenEnv, and closed after", async () => {
+test.each(both)("from code an environment is opened before it is served over %s, and closed after", async (as) => {
   const order: string[] = [];
   const environment = {
     ...counting(),
@@ -265,19 +342,22 @@ test("from code an environment is opened before it is served over OpenEnv, and c
     open: () => void order.push("open"),
     close: () => void order.push("close"),
   };
-  const running = await serveEnvironment({ environment, port: 0 });
+  const running = await serveEnvironment({ environment, as, port: 0 });
   server = running;
-  const first = await start(`openenv:${running.baseUrl}`);
+  const first = await start(`${as}:${running.baseUrl}`);
   expect(await call(first, "add", { by: 2 })).toMatchObject({ content: "The counter is 2." });
   // No more sessions than the environment has episodes at a time.
-  expect(await problem(start(`openenv:${running.baseUrl}`))).toBe("capacity");
+  expect(await problem(start(`${as}:${running.baseUrl}`))).toBe("capacity");
   await running.close();
   expect(order).toEqual(["open", "close"]);
-  await expect(serveEnvironment({ environment, host: "0.0.0.0", port: 0 })).rejects.toThrow(/keys of the server/);
+  await expect(serveEnvironment({ environment, as: "grpc" as never, port: 0 })).rejects.toThrow(
+    /as is "grpc"; expected "openenv" or "ors"/,
+  );
+  await expect(serveEnvironment({ environment, as, host: "0.0.0.0", port: 0 })).rejects.toThrow(/keys of the server/);
   expect(order).toEqual(["open", "close", "open", "close"]);
 });
 
-test("over OpenEnv the end waits for no call, start or close that hangs", async () => {
+test.each(both)("over %s the end waits for no call, start or close that hangs", async (as) => {
   const hang = () => new Promise<never>(() => {});
   const execute = vi.fn(hang);
   const wait = defineTool({ name: "wait", description: "Waits.", parameters: z.object({}), execute, timeoutMs: 600_000 });
@@ -286,8 +366,8 @@ test("over OpenEnv the end waits for no call, start or close that hangs", async 
     tasks: { train: [{ prompt: "Wait." }, { prompt: "hang" }] },
     start: ({ prompt }) => (prompt === "hang" ? hang() : { tools: [wait], close: hang }),
   });
-  server = await serveEnvironment({ environment, port: 0 });
-  const name = `openenv:${server.baseUrl}`;
+  server = await serveEnvironment({ environment, as, port: 0 });
+  const name = `${as}:${server.baseUrl}`;
   const calls = [call(await start(name), "wait", {}), start(name, {}, "train", 1)].map((each) =>
     Promise.resolve(each).catch(() => {}),
   );
@@ -302,7 +382,7 @@ test("over OpenEnv the end waits for no call, start or close that hangs", async 
 
 test("a WebSocket that floods is read no faster than it is answered", async () => {
   const never = { ...counting(), start: () => new Promise<never>(() => {}) };
-  await serve({ environment: never, episodeTimeoutMs: 400 });
+  await serve("openenv", { environment: never, episodeTimeoutMs: 400 });
   const socket = new WebSocket(`${server?.baseUrl.replace("http", "ws")}/ws`);
   await new Promise((resolve) => socket.once("open", resolve));
   const message = `${JSON.stringify({ type: "reset" })}${" ".repeat(64_000)}`;

@@ -21,7 +21,7 @@ function placeOf(split: Split, index: number): object {
 const splitTypes = ["train", "validation", "test"];
 
 /**
- * Task routes of OpenEnv.
+ * Task routes, which ORS and OpenEnv have in common.
  * @param name the environment's, as clients know it
  * @returns undefined for other routes
  * @throws HttpError (400) for a split that is none

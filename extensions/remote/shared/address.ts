@@ -3,7 +3,9 @@ import { ConfigError } from "../../../src/core/errors.ts";
 /** The wires that are spoken, and the schemes of their addresses. */
 const schemes = {
   openenv: ["ws:", "wss:", "http:", "https:"],
+  ors: ["http:", "https:"],
   verifiers: ["tcp:", "ipc:"],
+  "nemo-gym": ["http:", "https:"],
 } as const;
 
 export type Wire = keyof typeof schemes;

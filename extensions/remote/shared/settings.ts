@@ -63,14 +63,17 @@ export function capacityHint({ concurrency }: Pick<Access, "concurrency">, most?
   return `environment.settings.concurrency is ${concurrency}, which fits: other clients have the places, or sessions that nobody ended. Start the server again, or with more sessions.`;
 }
 
-/** @throws ConfigError if the key's variable is named and empty */
-export function accessOf(settings: Pick<RemoteSettings, "timeoutMs" | "maxAnswer" | "keyVariable" | "concurrency">): Access {
+/** @param header those that carry the key. @throws ConfigError if the key's variable is named and empty */
+export function accessOf(
+  settings: Pick<RemoteSettings, "timeoutMs" | "maxAnswer" | "keyVariable" | "concurrency">,
+  header = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` }),
+): Access {
   const key = keyOf(settings);
   const limits = { timeoutMs: settings.timeoutMs, maxBytes: settings.maxAnswer * 2 ** 20 };
   const { concurrency } = settings;
   return {
     ...limits,
-    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    headers: key === undefined ? {} : header(key),
     secrets: key === undefined ? [] : [key],
     ...(concurrency === undefined ? {} : { concurrency }),
   };

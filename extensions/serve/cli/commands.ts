@@ -8,16 +8,17 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
   const serve = withModes(
     trusting(runningPython(debuggable(program.command("serve")))),
     { with: ["inference"], honours: [...ofServers, "verbose", "model", "threads"] },
-    { with: ["env"], honours: ["seed", "config", "set", ...ofServers, "maxSessions", "sessionTimeout"] },
+    { with: ["env"], honours: ["as", "seed", "config", "set", ...ofServers, "maxSessions", "sessionTimeout"] },
   );
   serve
     .summary("serve the engine of this machine, or an environment, to other programs")
     .description(
-      "Serves other programs. --inference: chat completions, and token ids with log-probs for verifiers. --env NAME:\n" +
-        "an environment, over OpenEnv.",
+      "Serves other programs. --inference: chat completions, and token ids with log-probs for verifiers. --env NAME --as openenv or\n" +
+        "ors: an environment.",
     )
     .option("--inference", "serve POST /v1/chat/completions, POST /inference/v1/generate and GET /v1/models")
     .option("--env <name>", "the environment that is served")
+    .option("--as <protocol>", "how it is served: openenv or ors")
     .option("--seed <n>", "decides what is random in its episodes (default: 0)")
     .option("--config <file>", "its settings (default: retrograde.config.ts, if it is there)")
     .option("--set <path=value>", "any setting of the environment and its rollouts, by its path; may be repeated", repeated)
@@ -36,7 +37,7 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
     .option("--max-sessions <n>", "sessions of an environment at a time (default: 256)")
     .option("--session-timeout <s>", "a client that is silent for so long loses its session of an environment (default: 900)")
     .option("--verbose", "print a line for each request")
-    .addHelpText("after", examples("serve --inference --model small=./models/small", "serve --env office"))
+    .addHelpText("after", examples("serve --inference --model small=./models/small", "serve --env office --as openenv"))
     .action(async (flags) => {
       const { serveCommand } = await import("./serve.ts");
       exit(await serveCommand(flags, screen));

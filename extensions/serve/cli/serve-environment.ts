@@ -6,13 +6,14 @@ import type { Screen } from "../../../src/terminal/screen.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import { httpDefaults } from "../../http/server.ts";
-import { serveEnvironment, serverDefaults } from "../../remote/server/serve-environment.ts";
+import { environmentWires, serveEnvironment, serverDefaults } from "../../remote/server/serve-environment.ts";
 import type { RunningEnvironmentServer } from "../../remote/server/settings.ts";
 
 const count = (least: number) => z.coerce.number().int().min(least);
 
 /** Flags of `retrograde-rl serve --env`, checked. The rest belongs to settings. */
 const flagsSchema = z.looseObject({
+  as: z.string().optional(),
   config: z.string().optional(),
   host: z.string().default(serverDefaults.host),
   port: count(0).max(65_535).default(serverDefaults.port),
@@ -25,9 +26,9 @@ const flagsSchema = z.looseObject({
 });
 
 /**
- * Serves an environment, a configuration file's own included, to clients of OpenEnv.
+ * Serves an environment, a configuration file's own included, to clients of another protocol.
  * @param keys besides those of the flags
- * @throws ConfigError for an environment that does not exist
+ * @throws ConfigError for a wire or an environment that does not exist
  */
 export async function startEnvironmentServer(
   flags: unknown,
@@ -41,12 +42,19 @@ export async function startEnvironmentServer(
       expected: message,
     });
   }
-  const { host, port, key, maxSessions, maxBody, maxConnections, requestTimeout, sessionTimeout } = parsed.data;
+  const { as, host, port, key, maxSessions, maxBody, maxConnections, requestTimeout, sessionTimeout } = parsed.data;
+  const wire = environmentWires.find((name) => name === as);
+  if (wire === undefined)
+    throw new ConfigError("--as", as, {
+      expected: environmentWires,
+      hint: "Say how it is served: serve --env office --as openenv.",
+    });
   const user = await loadConfigFile(parsed.data.config);
   const config = resolveConfig(user, settingsOf(serveEnvironmentFlags, parsed.data as Parameters<typeof settingsOf>[1]));
   const environment = environmentOf(config, user);
   const server = await serveEnvironment({
     environment,
+    as: wire,
     host,
     port,
     keys: [...key, ...keys],
@@ -59,7 +67,8 @@ export async function startEnvironmentServer(
     episodeTimeoutMs: config.rollout.episodeTimeoutMs,
     maxTurns: config.rollout.maxTurns,
   });
-  screen.line(`Environment ${environment.name} at ${server.baseUrl} (OpenEnv, up to ${maxSessions} sessions)`);
-  screen.line(`  here: --env openenv:${server.baseUrl.replace(/^http/, "ws")}`);
+  const shown = wire === "openenv" ? server.baseUrl.replace(/^http/, "ws") : server.baseUrl;
+  screen.line(`Environment ${environment.name} at ${server.baseUrl} (${wire}, up to ${maxSessions} sessions)`);
+  screen.line(`  here: --env ${wire}:${shown}`);
   return server;
 }

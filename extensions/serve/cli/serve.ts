@@ -63,18 +63,19 @@ export async function untilInterrupted(server: { close(): Promise<void> }): Prom
 export interface ServeFlags {
   readonly inference?: boolean;
   readonly env?: string;
+  readonly as?: string;
 }
 
 function start(flags: ServeFlags, screen: Screen): Promise<{ close(): Promise<void> }> {
-  const { inference, env } = flags;
-  const isEnvironment = env !== undefined;
+  const { inference, env, as } = flags;
+  const isEnvironment = env !== undefined || as !== undefined;
   if (inference && isEnvironment)
-    throw new ConfigError("serve", "several interfaces", { expected: "one: --inference, or --env NAME" });
+    throw new ConfigError("serve", "several interfaces", { expected: "one: --inference, or --env NAME --as openenv" });
   if (inference) return startInference(flags, screen);
   if (isEnvironment) return startEnvironmentServer(flags, ownKeys(), screen);
   throw new ConfigError("serve", "nothing", {
     expected: ["--inference", "--env"],
-    hint: "Say what is served: serve --inference, or serve --env office.",
+    hint: "Say what is served: serve --inference, or serve --env office --as openenv.",
   });
 }
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { door } from "../../../src/core/door.ts";
-import type { HttpClient } from "../shared/http.ts";
-import { RemoteEnvError } from "../shared/problem.ts";
+import type { HttpClient } from "./http.ts";
+import { RemoteEnvError } from "./problem.ts";
 
-/** Answers of the routes that list tasks. */
+/** Answers of the routes that list tasks, which ORS and OpenEnv have in common. */
 export const namesSchema = z.tuple([z.string().min(1)], z.string());
 const splitsSchema = z.array(door("a split of a server", { name: z.string() }, { ignores: ["type"] })).min(1);
 const countSchema = door("a split's size of a server", { num_tasks: z.int().min(0) });
@@ -21,7 +21,7 @@ export async function listedSizes(http: HttpClient, name: string): Promise<Reado
   if (answer.status !== 200) return undefined;
   const sizes = await Promise.all(
     http.read(splitsSchema, answer.text, "splits").map(async ({ name: split }) => {
-      const { num_tasks } = await http.json(countSchema, { path: `${path}/num_tasks`, body: { split } });
+      const { num_tasks } = await http.json(countSchema, { method: "POST", path: `${path}/num_tasks`, body: { split } });
       return [split, num_tasks] as const;
     }),
   );
@@ -30,15 +30,15 @@ export async function listedSizes(http: HttpClient, name: string): Promise<Reado
   return new Map(sizes);
 }
 
-/** OpenEnv 0.10 does not say whose tasks are. */
+/** OpenEnv 0.10, and servers of ORS before openreward 0.1.157, do not say whose tasks are. */
 async function requireNamed(http: HttpClient, name: string, split: string): Promise<void> {
   const path = `/${encodeURIComponent(name)}/task`;
-  const answer = await http.ask({ path, body: { split, index: 0 } });
+  const answer = await http.ask({ method: "POST", path, body: { split, index: 0 } });
   if (answer.status !== 200) return;
   const { env_name } = http.read(placedSchema, answer.text, path);
   if (env_name === null || env_name === undefined || env_name.toLowerCase() === name.toLowerCase()) return;
   throw new RemoteEnvError("malformed", `env_name of POST ${path}`, env_name, {
     expected: `${name}, which was asked for`,
-    hint: `The server answers with another environment's tasks.`,
+    hint: `The server ${http.serverVersion ?? "of an unknown version"} answers with another environment's tasks.`,
   });
 }
