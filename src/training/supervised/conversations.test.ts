@@ -93,6 +93,12 @@ test.each([
   expect(() => readConversations(path)).toThrow(message);
 });
 
+test("columns that say where a row is from are ignored; others are refused by name", () => {
+  const from = { id: 1, dataset_id: 7, doc_id: "d", source: "web", language: "en", created_at: "2026-01-01", num_turns: 1 };
+  expect(readConversations(file({ messages: [question, answer], ...from }))[0].messages).toEqual([question, answer]);
+  expect(() => readConversations(file({ messages: [question, answer], datasetid: 7 }))).toThrow("datasetid");
+});
+
 test("a file that is missing is named", () => {
   expect(() => readConversations(join(folder, "none.jsonl"))).toThrow("expected a JSONL file of conversations");
 });
