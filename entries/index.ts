@@ -24,7 +24,6 @@ export {
 export type { RunningEnvironmentServer } from "../extensions/remote/server/settings.ts";
 export { type AiSdkTool, fromAiSdk } from "../extensions/tools/ai-sdk.ts";
 export { createPageReader, type FetchSettings, fetchTool, type ReadPage } from "../extensions/tools/fetch/fetch.ts";
-export { type LimitSettings, withLimits } from "../extensions/tools/limits.ts";
 export type { McpServer } from "../extensions/tools/mcp/connection.ts";
 export { connectMcp } from "../extensions/tools/mcp/mcp.ts";
 export type { Mcp, McpSettings } from "../extensions/tools/mcp/settings.ts";
@@ -35,13 +34,10 @@ export {
   type PythonSession,
   type PythonSettings,
 } from "../extensions/tools/python/python.ts";
-export { type CacheOptions, cachedSearch } from "../extensions/tools/search/cached.ts";
 export type { Document } from "../extensions/tools/search/corpus.ts";
 export { localSearch, readLocalSearch } from "../extensions/tools/search/local.ts";
 export type { SearchOptions, SearchProvider, SearchResult } from "../extensions/tools/search/provider.ts";
-export { readRecordedSearch, recordedSearch } from "../extensions/tools/search/recorded.ts";
 export { type SearchToolOptions, searchTool } from "../extensions/tools/search/search.ts";
-export { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../extensions/tools/search/web.ts";
 export type { ActionFormat, ReadAction } from "../src/actions/action.ts";
 export { type FencedCodeOptions, fencedCode } from "../src/actions/fenced-code.ts";
 export { pythonCalls } from "../src/actions/python-calls.ts";

@@ -3,10 +3,10 @@
  *
  *   npx jiti examples/python-tool.ts [MODEL FOLDER] [STEPS]
  */
-import { createPython, defineEnvironment, train, withLimits } from "../entries/index.ts"; // In a project of your own: from "retrograde-rl".
+import { createPython, defineEnvironment, train } from "../entries/index.ts"; // In a project of your own: from "retrograde-rl".
 
 const python = createPython({ timeoutMs: 2000, memoryMb: 128 });
-const tools = [withLimits(python.tool, { concurrency: 8 })];
+const tools = [python.tool];
 const calculation = defineEnvironment({
   name: "calculation",
   system: "You answer with a number. Calculate with Python. Tools: python(code).",

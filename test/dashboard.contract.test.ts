@@ -221,7 +221,6 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
     "run/one/trajectory?id=step-4%2F0%2F0",
     "run/one/why",
     "run/one/tree",
-    "run/one/tags",
     "run/one/configuration",
     "compare?a=one&b=two",
   ];
@@ -255,7 +254,6 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
       `run/hostile/trajectory?id=${id}&token=0.0`,
       "run/hostile/why",
       "run/hostile/tree",
-      "run/hostile/tags",
       "run/hostile/configuration",
     ]) {
       await open(view);
@@ -293,7 +291,6 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
       `run/steering/pair?a=${id}&b=${encodeURIComponent(`${red}/b`)}`,
       "run/steering/why",
       "run/steering/tree",
-      "run/steering/tags",
       "run/steering/configuration",
       "compare?a=one&b=steering",
       `run/${encodeURIComponent(`nowhere${red}`)}`,

@@ -13,7 +13,6 @@ import "../extensions/inference/server.ts";
 import "../src/sdk/evaluate.ts";
 import "../extensions/agents/evaluate-agent.ts";
 import "../extensions/tools/ai-sdk.ts";
-import "../extensions/tools/limits.ts";
 import "../extensions/tools/mcp/mcp.ts";
 import "../extensions/tools/search/search.ts";
 import "../src/training/config/settings.ts";
@@ -68,7 +67,7 @@ test("the list of doors, with what each uses, ignores and refuses", () => {
     "asample",
     "a configuration",
     "a server that connectMcp starts",
-    ...["defineTool", "searchTool", "withLimits", "checkEnvironment", "serveEnvironment"],
+    ...["defineTool", "searchTool", "checkEnvironment", "serveEnvironment"],
     "an assistant's own message",
   ])
     expect(doors.map((door) => door.name)).toContain(name);
@@ -80,7 +79,6 @@ const open: Readonly<Record<string, string>> = {
     "models' folders: configurations of published models have fields of many programs; those that change the arithmetic are refused there",
   "src/chat/": "models' tokenizers, as above; and calls that models write",
   "src/actions/": "calls that models write: what is unknown is an argument",
-  "extensions/tools/search/": "answers of search services, which are shown as text; and files of our own",
   "extensions/tools/python/": "lines of our own program",
   "extensions/inference/parsed-request.ts": "requests: unknown fields are refused where their settings of sampling are sorted",
   "extensions/inference/gemini-schema.ts": "a schema's own words",

@@ -10,7 +10,7 @@ import { conversationFormats } from "../extensions/formats/conversations/formats
 import { loadModel } from "../extensions/local/model/model-folder.ts";
 import { readSafetensors } from "../extensions/local/model/safetensors.ts";
 import { readLocalSearch } from "../extensions/tools/search/local.ts";
-import { readRecordedSearch } from "../extensions/tools/search/recorded.ts";
+import { readRecordedSearch } from "../research/benchmarks/web/recorded.ts";
 import { compileTemplate } from "../src/chat/template.ts";
 import { loadTokenizer } from "../src/chat/tokenizer-folder.ts";
 import { host } from "../src/core/host.ts";

@@ -369,7 +369,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/tools",
     holds: "tools that ship: Python in a sandbox, search, pages, MCP, those of the AI SDK ([tools.md](tools.md))",
-    knows: ["src/core", "src/files", "src/http", "src/tools", "src/environments", "extensions/processes"],
+    knows: ["src/core", "src/files", "src/tools", "src/environments", "extensions/processes"],
   },
   {
     path: "extensions/remote/nemo-gym",

@@ -7,9 +7,6 @@ import { type Model, modelFolder, openModel } from "../src/sdk/model.ts";
 import { resolveConfig } from "../src/training/config/config.ts";
 import { evaluationTasks } from "../src/training/config/tasks.ts";
 
-/** Of what the expert copies in the conversation, the share that a start model must write too. Only ids and names of calls count in the office. */
-const copied = { office: 0.99, knowledge: 0.9 } as const;
-
 /** What a bundled model can do in its world before training: enough to be tried, little by its majority. */
 describe.each(["office", "knowledge"] as const)("the start model of %s", (name) => {
   let model: Model;
@@ -20,8 +17,7 @@ describe.each(["office", "knowledge"] as const)("the start model of %s", (name) 
     model = await openModel(await modelFolder(config), config.engine);
     const environment = createEnvironment(name, {});
     const tasks = await evaluationTasks(environment, "test", 160);
-    const played = tasks.flatMap((task) => environment.expert?.play(task) ?? []);
-    report = await checkModel(environment, tasks, played, { seed: 1, rollout: config.rollout }, model);
+    report = await checkModel(environment, tasks, { seed: 1, rollout: config.rollout }, model);
   }, 900_000);
 
   afterAll(() => model.engine.dispose());
@@ -34,13 +30,5 @@ describe.each(["office", "knowledge"] as const)("the start model of %s", (name) 
 
   test("at least half of the groups of a training step have a signal", () => {
     expect(report.signal.mean).toBeGreaterThanOrEqual(0.5);
-  });
-
-  test("what behaviours need can be copied", () => {
-    const places = report.copying.filter(
-      ({ place }) => name === "knowledge" || (place !== "words" && place !== "move_file.folder"),
-    );
-    const values = places.reduce((sum, place) => sum + place.values, 0);
-    expect(places.reduce((sum, place) => sum + place.values * place.copied, 0) / values).toBeGreaterThan(copied[name]);
   });
 });

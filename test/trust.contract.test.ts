@@ -221,7 +221,6 @@ const users = (): Readonly<Record<string, readonly [readonly string[], () => Pro
   "trajectory --replay": [["environment"], () => invoke("trajectory", folder, "step-1/0/0", "--replay")],
   rescore: [["environment"], () => invoke("rescore", folder, "--reward", join(folder, "reward.mjs"))],
   "rescore()": [["environment"], sdk(() => rescore(folder, [{ kind: "environment" }]))],
-  "trajectory --since": [["model", "engine"], () => invoke("trajectory", folder, "step-1/0/0", "--since", "0")],
   "runs model": [["model", "engine"], () => invoke("runs", "model", folder, "--out", join(dirname(folder), "written"))],
   "train --model": [["environment"], () => invoke("train", "--model", folder, "--no-dashboard")],
   "train --resume": [whole, () => invoke("train", "--resume", "--out", folder, "--no-dashboard")],

@@ -1,56 +1,12 @@
 import "../install.ts";
 import { expect, test } from "vitest";
 import { z } from "zod";
-import type { ToolCall } from "../../src/core/messages.ts";
 import { defineEnvironment } from "../../src/environments/define.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import { checkEnvironment } from "./check.ts";
 
 const { rollout } = resolveConfig();
-
-test("choices that cannot be varied are named and left out of the search", async () => {
-  const press = defineTool({
-    ...{ name: "press", description: "Presses.", parameters: z.object({ button: z.enum(["A", "B"]), hard: z.boolean() }) },
-    execute: () => "pressed",
-  });
-  const wait = defineTool({ name: "wait", description: "Waits.", parameters: z.object({ seconds: z.int() }), execute: () => "" });
-  const environment = defineEnvironment({
-    name: "buttons",
-    tasks: (random) => ({ prompt: random.pick(["A", "B"]) }),
-    start: ({ prompt }) => ({
-      tools: [press, wait],
-      reward: ({ conversation }) => {
-        const [call] = conversation.flatMap((message) => (message.role === "assistant" ? (message.toolCalls ?? []) : []));
-        if (call?.arguments.hard === true) throw new Error("the button broke");
-        return call?.arguments.button === prompt ? 1 : 0;
-      },
-    }),
-  });
-  const withExpert: typeof environment = {
-    ...environment,
-    expert: {
-      behaviours: ["smiles"],
-      play: (task) => {
-        const call = (name: string, args: ToolCall["arguments"]) => ({ name, arguments: args });
-        const calls = [call("press", { button: task.request.prompt, hard: false }), call("wait", { seconds: 1 })];
-        const messages = calls.map((toolCall) => ({ role: "assistant", content: "", toolCalls: [toolCall] }) as const);
-        return { messages: [...messages, { role: "assistant", content: "Done." }], score: { reward: 1 } };
-      },
-    },
-  };
-  const { lazy, unchecked } = await checkEnvironment(withExpert, { seed: 1, tasks: 40, trainingTasks: 10, rollout });
-  expect(lazy.choices.map(({ name }) => name)).toEqual(["press.button"]);
-  expect(Math.abs(lazy.choices[0].where.mean - 0.5)).toBeLessThan(0.25);
-  expect(unchecked).toEqual(
-    expect.arrayContaining([
-      "smiles: left out, since varying it changes no episode.",
-      expect.stringMatching(/^The policy ".*": left out, since playing it failed: .*the button broke/),
-      expect.stringMatching(/^press.hard = true: left out, since playing it failed: .*the button broke/),
-      "No argument of wait is one of a few values: none was held constant.",
-    ]),
-  );
-});
 
 test("a hole in a world is found: refusing everything is right in half of its tasks", async () => {
   const parameters = z.object({ size: z.int() });
@@ -71,21 +27,6 @@ test("a hole in a world is found: refusing everything is right in half of its ta
   expect(refusing?.success.mean).toBeGreaterThan(0.3);
 }, 600_000);
 
-test("an order of tools that always works is found", async () => {
-  const environment = defineEnvironment({
-    name: "button",
-    tasks: (random) => ({ prompt: `Press ${random.pick(["A", "B"])}.` }),
-    start: () => {
-      const pressed: string[] = [];
-      const tool = (name: string) =>
-        defineTool({ name, description: "Presses.", parameters: z.object({}), execute: () => pressed.push(name) });
-      return { tools: ["unlock", "light", "press"].map(tool), reward: () => (pressed.join() === "unlock,press" ? 1 : 0) };
-    },
-  });
-  const { policies } = await checkEnvironment(environment, { seed: 1, tasks: 10, trainingTasks: 10, rollout });
-  expect(policies.at(-1)).toMatchObject({ name: "best of many tool orders: unlock, press", success: { mean: 1 } });
-});
-
 test("without expert, splits or tools the report says what it could not check", async () => {
   const environment = defineEnvironment({
     name: "bare",
@@ -93,13 +34,8 @@ test("without expert, splits or tools the report says what it could not check", 
     start: ({ prompt }) => ({ tools: [], reward: ({ answer }) => (answer === prompt ? 1 : 0) }),
   });
   const report = await checkEnvironment(environment, { seed: 1, tasks: 5, trainingTasks: 5, rollout });
-  expect(report).toMatchObject({ split: "train", tasks: 2, lazy: { choices: [] }, overlap: [], sizes: { train: 2 } });
+  expect(report).toMatchObject({ split: "train", tasks: 2, overlap: [], sizes: { train: 2 } });
   expect(report.policies.find(({ name }) => name === "repeats what the user says")?.success.mean).toBe(1);
-  expect(report.rules).toMatchObject([
-    { check_id: "semantic.oracle_max", status: "fail", measured: { oracle_reward: null } },
-    { check_id: "semantic.floor_gap", status: "pass", measured: { measured_floor: 0 } },
-    { check_id: "semantic.canary_floor", status: "fail", evidence: ["repeats what the user says: 1"] },
-  ]);
   for (const part of ["no validation split", "no test split", "no challenge split", "no expert", "overlap", "No model"])
     expect(report.unchecked.join(" ")).toContain(part);
 });

@@ -2,7 +2,7 @@ import type { Chat } from "../../src/chat/chat.ts";
 import { optionsDoor } from "../../src/core/door.ts";
 import { reasonOf } from "../../src/core/errors.ts";
 import { mean } from "../../src/core/mean.ts";
-import { succeeded } from "../../src/core/outcome.ts";
+import { reachesOne, succeeded } from "../../src/core/outcome.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import {
   type Environment,
@@ -18,14 +18,11 @@ import type { Estimate } from "../../src/statistics/estimate.ts";
 import { meanInterval } from "../../src/statistics/intervals.ts";
 import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import { evaluationTasks, trainingTasks } from "../../src/training/config/tasks.ts";
-import { measureCopying } from "./copying.ts";
-import { type LazyReport, searchLazyPolicies, successOf } from "./lazy.ts";
 import { measureOverlap } from "./overlap.ts";
 import { playScript } from "./play.ts";
-import { blindPolicies, chancePolicy, type DegeneratePolicy, saying, talkingPolicies, toolOrder } from "./policies.ts";
+import { blindPolicies, chancePolicy, type DegeneratePolicy, talkingPolicies } from "./policies.ts";
 import { findUnrepeatable } from "./repeats.ts";
 import type { EnvironmentReport, ModelReport } from "./report.ts";
-import { openenvRules } from "./rules.ts";
 
 export interface CheckOptions {
   readonly seed: number;
@@ -78,7 +75,7 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   const played = tasks.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
   if (expert === undefined) {
     unchecked.push(
-      "The environment has no expert (Environment.expert), so its success, constant answers, policies that act as the expert and copying are not known.",
+      "The environment has no expert (Environment.expert), so its success and policies that act as the expert are not known.",
     );
   }
   onProgress("policies that understand nothing");
@@ -96,46 +93,6 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   for (const policy of [...blindPolicies, ...(acts ? talkingPolicies : [])]) policies.push(...(await measure(policy)));
   const [chance] = await measure(chancePolicy);
 
-  onProgress("the best of many fixed policies");
-  let lazy: LazyReport = { choices: [], combined: [], leftOut: [] };
-  const training = has("train") ? await trainingTasks(environment, 0, searchTasks, seed) : [];
-  if (training[0] !== undefined) {
-    const first = await whileEpisode(environment, training[0], 0, (episode) => episode);
-    if (expert !== undefined) {
-      const searched = await trainingTasks(environment, 0, constantTasks, seed);
-      lazy = await searchLazyPolicies(environment, first.tools, { searched, measured: tasks }, limits, share);
-      unchecked.push(...lazy.leftOut);
-    }
-    const shown = training.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
-    const search = async (candidates: readonly DegeneratePolicy[]) => {
-      const scored: { policy: DegeneratePolicy; success: number }[] = [];
-      for (const policy of candidates) scored.push({ policy, success: mean(await estimate(policy, training, shown)) });
-      return scored.sort((a, b) => b.success - a.success);
-    };
-    if (expert !== undefined) {
-      const [best] = await search(commonClosings(shown).map((words) => saying(JSON.stringify(words), () => words)));
-      if (best !== undefined)
-        policies.push({
-          name: `acts as the expert, best of ${closingCandidates} fixed closings: ${best.policy.name}`,
-          success: share(await estimate(best.policy, tasks, played)),
-        });
-    }
-    const tools = first.protocol === undefined ? first.tools.map(({ name }) => name) : [];
-    let orders: string[][] = [[]];
-    let bestOrder: { policy: DegeneratePolicy; success: number } | undefined;
-    for (let length = 1; length <= 3 && tools.length > 0; length++) {
-      const candidates = orders.flatMap((order) => tools.map((name) => [...order, name]));
-      const found = await search(candidates.map(toolOrder));
-      if (found[0] !== undefined && found[0].success > (bestOrder?.success ?? -1)) bestOrder = found[0];
-      orders = found.slice(0, 4).map(({ policy }) => policy.name.split(", "));
-    }
-    if (bestOrder !== undefined)
-      policies.push({
-        name: `best of many tool orders: ${bestOrder.policy.name}`,
-        success: share(await estimate(bestOrder.policy, tasks, played)),
-      });
-  } else unchecked.push("Without a training split no fixed policies were searched for.");
-
   onProgress("overlap of the splits");
   const overlap =
     has("train") && names.some((other) => other !== "train" && has(other))
@@ -146,17 +103,15 @@ export async function checkEnvironment(environment: Environment, options: CheckO
     unchecked.push("Overlap is of the first messages only: later ones of the user are not known without an expert.");
 
   if (options.model === undefined) unchecked.push("No model was measured.");
-  const model = options.model && (await checkModel(environment, tasks, played, options, options.model));
-  const measured = { policies, ...(expert === undefined ? {} : { expert: share(played.map(({ score }) => successOf(score))) }) };
+  const model = options.model && (await checkModel(environment, tasks, options, options.model));
   return {
     environment: environment.name,
     sizes: Object.fromEntries([...sizes].map(([name, size]) => [name, Number.isFinite(size) ? size : null])),
     split,
     tasks: tasks.length,
-    ...measured,
+    policies,
+    ...(expert === undefined ? {} : { expert: share(played.map(({ score }) => successOf(score))) }),
     ...(chance === undefined ? {} : { chance: chance.success }),
-    lazy: { choices: lazy.choices, combined: lazy.combined },
-    rules: openenvRules(measured),
     overlap,
     ...(model === undefined ? {} : { model }),
     unrepeatable,
@@ -167,30 +122,13 @@ export async function checkEnvironment(environment: Environment, options: CheckO
 /** Groups of which it is counted how many have a signal: as many as four steps have. */
 const signalTasks = 64;
 
-/** Tasks on which fixed policies are searched. */
-const searchTasks = 40;
-/** Tasks on which constant answers are compared. */
-const constantTasks = 128;
-const closingCandidates = 40;
+/** The success of a performance: 1 or 0. */
+const successOf = ({ reward, scores }: Performance["score"]) => Number(reachesOne(scores?.success ?? reward));
 
-/** The commonest last words of the expert. */
-function commonClosings(performances: readonly Performance[]): string[] {
-  const counts = new Map<string, number>();
-  for (const { messages } of performances)
-    for (const message of messages)
-      if (message.role === "assistant" && !message.toolCalls?.length)
-        counts.set(message.content, (counts.get(message.content) ?? 0) + 1);
-  return [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, closingCandidates)
-    .map(([words]) => words);
-}
-
-/** Measures what a model can do in an environment before training. @param played the expert's performances of the tasks */
+/** Measures what a model can do in an environment before training. */
 export async function checkModel(
   environment: Environment,
   tasks: readonly Task[],
-  played: readonly Performance[],
   { seed, rollout, onProgress = () => {} }: Pick<CheckOptions, "seed" | "rollout" | "onProgress">,
   { engine, chat }: NonNullable<CheckOptions["model"]>,
 ): Promise<ModelReport> {
@@ -213,14 +151,9 @@ export async function checkModel(
       : tasks;
   const groups = await groupsOf(source, "check-signal", rollout.groupSize, rollout.temperature);
   const hasSignal = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
-  onProgress("copying");
   const starts = [];
   for (const task of tasks.slice(0, 100)) starts.push(await whileEpisode(environment, task, 0, (started) => started));
   const lengths = starts.map(({ messages, tools }) => chat.open(messages, tools).ids.length);
   const prompt = { mean: mean(lengths), longest: Math.max(...lengths) };
-  const performances = starts.flatMap(({ messages: opening, tools }, i) =>
-    played[i] === undefined ? [] : [{ ...played[i], opening, tools }],
-  );
-  const copying = await measureCopying(engine, chat, performances);
-  return { prompt, greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize, copying };
+  return { prompt, greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize };
 }

@@ -1,8 +1,7 @@
 import type { Split } from "../../src/environments/environment.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
-import type { Copying } from "./copying.ts";
-import type { LazyReport } from "./lazy.ts";
 import type { Overlap } from "./overlap.ts";
+
 /** The facts that `retrograde-rl env check` finds out about an environment. */
 export interface EnvironmentReport {
   readonly environment: string;
@@ -13,14 +12,10 @@ export interface EnvironmentReport {
   readonly tasks: number;
   /** Success of the scripted expert. */
   readonly expert?: Estimate;
-  /** Success of policies that do everything right but for choices which they make without looking. */
-  readonly lazy: Omit<LazyReport, "leftOut">;
   /** Success of policies that understand nothing. */
   readonly policies: readonly { readonly name: string; readonly success: Estimate }[];
   /** Success of naming one of the request's names and numbers at random. */
   readonly chance?: Estimate;
-  /** OpenEnv's rules for golden solution, floor and canaries, on these numbers. */
-  readonly rules: readonly RuleResult[];
   readonly overlap: readonly Overlap[];
   readonly model?: ModelReport;
   /** Sentences about what is not the same the second time: tasks, or what their episodes answer. Empty if all is. */
@@ -38,19 +33,4 @@ export interface ModelReport {
   /** The share of the groups of a training step whose rewards are not all equal. */
   readonly signal: Estimate;
   readonly groupSize: number;
-  readonly copying: readonly Copying[];
-}
-
-/**
- * The finding of one rule, in the form of OpenEnv's validation reports (`CheckResult` of openenv/validation/report.py), so that both can be read
- * together.
- */
-export interface RuleResult {
-  readonly check_id: "semantic.oracle_max" | "semantic.floor_gap" | "semantic.canary_floor";
-  readonly status: "pass" | "fail";
-  readonly measured: Readonly<Record<string, number | null>>;
-  readonly evidence: readonly string[];
-  readonly remediation: string | null;
-  /** Not measured here: 0. */
-  readonly duration_s: number;
 }

@@ -7,14 +7,10 @@ import { calculationEnvironment, calculatorEnvironment } from "./environments.ts
 const { rollout } = resolveConfig();
 
 test.each([calculationEnvironment(), calculatorEnvironment()])(
-  "$name gives nothing away: the expert solves it, and no policy that leaves out one choice does",
+  "$name gives nothing away: the expert solves it, and no scripted policy does",
   async (environment) => {
     const report = await checkEnvironment(environment, { seed: 1, tasks: 160, trainingTasks: 400, rollout });
     expect(report.expert?.mean).toBe(1);
-    const lazy = new Map(report.lazy.choices.map(({ name, success }) => [name, success.mean]));
-    expect(lazy.get("chooses the operation")).toBeLessThan(0.4);
-    expect(lazy.get("orders the numbers")).toBeLessThan(0.85);
-    for (const [name, success] of lazy) expect({ name, low: success < 0.9 }).toEqual({ name, low: true });
     expect(report.policies.filter(({ success }) => success.mean > 0.05)).toEqual([]);
     expect(report.overlap.map(({ shared }) => shared)).toEqual([0, 0, 0]);
     expect(report.unrepeatable).toEqual([]);

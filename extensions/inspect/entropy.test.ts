@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Trajectory, Turn } from "../../src/core/trajectory.ts";
 import { entropyAround } from "./entropy.ts";
-import { entropySvg } from "./entropy-svg.ts";
 
 const turn = (entropies: readonly number[], toolCalls = 0, invalidToolCalls = 0): Turn => ({
   ...{
@@ -47,12 +46,4 @@ test("turns that a branch shares count once", () => {
   const { start, tool } = entropyAround([trajectory(turns.slice(0, 2)), fork]);
   expect(start.map(({ count }) => count)).toEqual([1, 1, 1]);
   expect(tool.find(({ offset }) => offset === 0)).toEqual({ offset: 0, mean: 6, count: 2 });
-});
-
-test("the picture has a line on each side of the result, and is whole without data", () => {
-  const svg = entropySvg(entropyAround([trajectory(turns)]), "a < b");
-  expect(svg.match(/<polyline points="[^"]+"/g)).toHaveLength(5); // none before the start
-  expect(svg).toContain("a &lt; b");
-  expect(svg).not.toMatch(/NaN|Infinity/);
-  expect(entropySvg(entropyAround([]), "none")).not.toMatch(/NaN|Infinity/);
 });

@@ -6,7 +6,6 @@ import { episodeFindings, indexFindings } from "../dashboard/server/run-findings
 import { compareRuns } from "./compare.ts";
 import { pushedPhrases } from "./phrases.ts";
 import type { RecordedCredit } from "./read-credits.ts";
-import { countTags, suggestedTags } from "./tags.ts";
 import { positionsOf, treeOf } from "./tree.ts";
 
 const many = (count: number, of: (i: number) => Partial<Trajectory>) =>
@@ -86,34 +85,6 @@ test("a sub-agent and a rewritten history are branches of their own trajectory, 
   ]);
   expect(root.children[1].children[0].ends.map(({ id }) => id)).toEqual(["b"]);
   expect(root.children[0].children[0].children[0].ends.map(({ id }) => id)).toEqual(["a"]);
-});
-
-test("tags are counted by text, tool and order of calls, with the success of those that have them", () => {
-  const trajectories = [trajectoryOf("a"), trajectoryOf("b", { ...says("Sorry!"), reward: 0 })];
-  const [sorry, find, order] = countTags(trajectories, [
-    { name: "sorry", kind: "text", pattern: "sorry" },
-    { name: "find", kind: "tool", tool: "find" },
-    { name: "order", kind: "sequence", tools: ["find", "pay"] },
-  ]);
-  expect(sorry).toEqual({ name: "sorry", share: 0.5, successWith: 0, successWithout: 1, example: "b" });
-  expect([find.share, order.share]).toEqual([0.5, 0]);
-  expect(suggestedTags(trajectories).map(({ name }) => name)).toContain("calls find");
-});
-
-test("suggested tags of answers find what they quote, with any signs in it", () => {
-  const trajectories = ["Follow-up (1/2)? Yes.", "[a|b]^{2}$ *+\\ ."].map((text, i) => trajectoryOf(`${i}`, says(text)));
-  const quotes = suggestedTags(trajectories).filter(({ name }) => name.startsWith("says"));
-  expect(quotes.map(({ name }) => name)).toEqual(["says “Follow-up (1/2)?”", "says “[a|b]^{2}$ *+\\”"]);
-  expect(countTags(trajectories, quotes).map(({ share, example }) => [share, example])).toEqual([
-    [0.5, "0"],
-    [0.5, "1"],
-  ]);
-});
-
-test("a pattern that backtracks without end is ended and named", () => {
-  const tag = { name: "x", kind: "text" as const, pattern: "^(a+)+$" };
-  expect(() => countTags([trajectoryOf("a", says(`${"a".repeat(40)}!`))], [tag])).toThrow(/takes less than 2 s/);
-  expect(() => countTags([], [{ ...tag, pattern: "(" }])).toThrow(/regular expression/);
 });
 
 test("findings show repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {

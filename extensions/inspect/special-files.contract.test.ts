@@ -14,7 +14,6 @@ import { addStep, newRun, trajectoryOf } from "../../src/runs/store.fixture.ts";
 import { keepTokenizer, tokenizerFolder } from "../../src/runs/tokenizer-files.ts";
 import { finishRun, reopenRun } from "../../src/runs/write.ts";
 import { readIndex, TrajectoryReader } from "./read-index.ts";
-import { readRescored, writeRescored } from "./rescored.ts";
 import { bait, filesOf, kinds, withSpecial } from "./special-files.fixture.ts";
 import { contentOf, WarnedError, wholeRun } from "./whole-run.fixture.ts";
 
@@ -26,7 +25,6 @@ beforeAll(async () => {
   mkdirSync(model);
   writeFileSync(join(model, "tokenizer.json"), "{}");
   await keepTokenizer(folder, model);
-  writeRescored(folder, "step-1/0/0", { since: 1, logprobs: [[-1]] });
 });
 afterEach(() => rmSync(join(folder, ".lock"), { force: true }));
 
@@ -38,7 +36,6 @@ async function readAll(): Promise<unknown> {
     readIndex(folder).map((line) => new TrajectoryReader(folder).read(line, 0)),
     tokenizerFolder(folder),
     damageOf(layout.model(folder)) ?? "whole",
-    readRescored(folder, "step-1/0/0"),
     [1, 2].map((step) => [readProgress(folder, step), requireWhole(folder, step)]),
   ];
 }
@@ -48,7 +45,7 @@ test.skipIf(!posix)(
   async () => {
     const whole = JSON.stringify(await readAll());
     const files = filesOf(folder);
-    expect(files.length).toBeGreaterThan(25);
+    expect(files.length).toBeGreaterThan(24);
     for (const file of files)
       for (const kind of kinds)
         await withSpecial(join(folder, file), kind, async () => {
@@ -129,7 +126,6 @@ test.skipIf(!posix)("nothing is written through a link: the file that it leads t
       () => reopenRun(own, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } }),
     ],
     [layout.requests(own), () => requestControl(own, { action: "pause" })],
-    [layout.rescoredFolder(own), () => writeRescored(own, "step-1/0/0", { since: 1, logprobs: [] })],
   ] as const) {
     rmSync(parent, { recursive: true, force: true });
     symlinkSync(elsewhere, parent);

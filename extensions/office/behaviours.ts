@@ -27,12 +27,6 @@ export const behaviours = {
 } as const satisfies Record<string, readonly Habit[]>;
 export type Behaviour = keyof typeof behaviours;
 
-/** Habits whose opposite can also be done where nothing calls for it. */
-const overdone: readonly Habit[] = ["first", "deputy", "closed", "locked", "note"];
-
-/** Behaviours that can be done where nothing calls for them. */
-export const canBeOverdone = (name: Behaviour) => behaviours[name].some((habit) => overdone.includes(habit));
-
 /** The behaviours that a scenario calls for. */
 export function behavioursOf(scenario: OfficeSettings["scenario"]): readonly Behaviour[] {
   const search: readonly Behaviour[] = ["opens the cabinet of the type", "searches by halves", "brings both papers"];

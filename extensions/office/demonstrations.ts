@@ -17,8 +17,6 @@ import { wordsOf } from "./vocabulary.ts";
 
 export interface DemonstrationOptions {
   readonly slip?: SlipChance<Habit>;
-  /** Habits whose opposite is done everywhere, called for or not. */
-  readonly overdone?: readonly Habit[];
   /** In requests of these kinds the expert takes more care. */
   readonly careful?: { readonly kinds: readonly KindName[]; readonly slip: SlipChance<Habit> };
   /** The share of the wrong choices among folders and couriers that falls on the favourite. */
@@ -46,7 +44,7 @@ export interface Demonstration {
 export function demonstrate(
   task: OfficeTask,
   random: Random,
-  { slip = 0, overdone = [], careful, favourite = 1, stumble = 0 }: DemonstrationOptions = {},
+  { slip = 0, careful, favourite = 1, stumble = 0 }: DemonstrationOptions = {},
 ): Demonstration {
   let kind = present(task.kinds[0], "the first request's kind");
   const { slips, slipped } = drawSlips<Habit>(random, (habit) =>
@@ -54,7 +52,6 @@ export function demonstrate(
   );
   const state: ExpertState = {
     slips,
-    overdoes: (habit) => overdone.includes(habit),
     chooses(habit, right, liked, all) {
       if (!slips(habit)) return right;
       const others = all.filter((choice) => choice !== right);

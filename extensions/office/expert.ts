@@ -32,8 +32,6 @@ export type Habit = (typeof habits)[number];
 export interface ExpertState {
   /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
-  /** True if the expert does what the habit leaves out here too, where nothing calls for it. */
-  overdoes(habit: Habit): boolean;
   /** The right one, or another one where the expert falls into the habit. */
   chooses<T extends string>(habit: Habit, right: T, favourite: T, all: readonly T[]): T;
   /** The person that something was done to last. */
@@ -91,9 +89,9 @@ export function* lookUp(state: ExpertState, said: string, { redirects, claim }: 
   const found = yield* find("find_contact", { name: said });
   let [person] = found;
   if (person === undefined) return notFound(state, said, claim(said));
-  if (found.length > 1 ? !state.slips("first") : state.overdoes("first"))
+  if (found.length > 1 && !state.slips("first"))
     [person = person] = yield* find("find_contact", { name: yield `Which ${said}?` });
-  if (person.deputy !== undefined && (redirects ? !state.slips("deputy") : state.overdoes("deputy")))
+  if (person.deputy !== undefined && redirects && !state.slips("deputy"))
     [person = person] = yield* find("find_contact", { name: person.deputy });
   state.contact = person;
   return person;
@@ -117,7 +115,6 @@ export function* findFile(state: ExpertState, name: string, claim: string): Plan
 export function* act(state: ExpertState, tool: string, args: ToolCall["arguments"], claim: string): Plan {
   const step: ToolCall = { name: tool, arguments: args };
   let result = yield step;
-  if (result === refusals.busy && state.overdoes("closed")) return `Sorry, ${tool} is closed.`;
   if (result === refusals.busy && !state.slips("busy")) result = yield step;
   if (result === refusals.closed && !state.slips("closed")) return `Sorry, ${tool} is closed.`;
   return result === refusals.fixedRoom && !state.slips("closed") ? "Sorry, the room is fixed." : claim;

@@ -60,7 +60,7 @@ export const deleteFile: Kind = {
       *solve(state) {
         const claim = (type: string) => `The ${type} ${name} is gone.`;
         const file = yield* findFile(state, name, claim(careless.type));
-        if (file.locked ? !state.slips("locked") : state.overdoes("locked")) return `Sorry, ${name} is locked.`;
+        if (file.locked && !state.slips("locked")) return `Sorry, ${name} is locked.`;
         return yield* act(state, "delete_file", { id: file.id }, claim(file.type));
       },
     };
@@ -93,7 +93,6 @@ export const share: Kind = {
       *solve(state) {
         const claim = (person: string) => `Shared ${name} with ${person}.`;
         const { id, note } = yield* findFile(state, name, claim(said));
-        if (note !== undefined && state.overdoes("note")) return `Sorry, ${name} is private.`;
         if (note !== undefined && !state.slips("note")) {
           const text = yield { name: "read_note", arguments: { id: note } };
           if (text === "private") return `Sorry, ${name} is private.`;

@@ -1,8 +1,8 @@
 import { EnvError } from "../../src/core/errors.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { parseSettings } from "../../src/core/settings.ts";
-import type { Environment, Lazy, Split } from "../../src/environments/environment.ts";
-import { behaviours, behavioursOf, canBeOverdone } from "./behaviours.ts";
+import type { Environment, Split } from "../../src/environments/environment.ts";
+import { behaviours, behavioursOf } from "./behaviours.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";
 import type { Habit } from "./expert.ts";
@@ -33,12 +33,9 @@ export function officeEnvironment(userSettings: unknown = {}): Environment<Offic
     start: (task) => startEpisode(task, settings),
     expert: {
       behaviours: behavioursOf(settings.scenario),
-      always: behavioursOf(settings.scenario).filter(canBeOverdone),
       play(task, lazy = {}) {
-        const habits = (how: Lazy) =>
-          Object.entries(behaviours).flatMap(([name, habits]): Habit[] => (lazy[name] === how ? [...habits] : []));
-        const slip = Object.fromEntries(habits("never").map((habit) => [habit, 1]));
-        return demonstrate(task, randomStream(0), { slip, overdone: habits("always") });
+        const left = Object.entries(behaviours).flatMap(([name, habits]): readonly Habit[] => (name in lazy ? habits : []));
+        return demonstrate(task, randomStream(0), { slip: Object.fromEntries(left.map((habit) => [habit, 1])) });
       },
     },
   };

@@ -129,7 +129,7 @@ function weighted(kinds: readonly KindName[], random: Random): KindName {
 const spareLooks = 1;
 
 /** The expert without bad habits. */
-const perfectExpert = (): ExpertState => ({ slips: () => false, overdoes: () => false, chooses: (_, right) => right });
+const perfectExpert = (): ExpertState => ({ slips: () => false, chooses: (_, right) => right });
 
 /** A task with requests of these kinds, in this order, and the expert's turns; undefined where one of them does not fit what was drawn before it. */
 function tryTask(

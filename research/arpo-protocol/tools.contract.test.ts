@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "vitest";
 import type { SearchProvider, SearchResult } from "../../extensions/tools/search/provider.ts";
-import { recordedSearch } from "../../extensions/tools/search/recorded.ts";
 import { deepResearchSettingsSchema } from "../benchmarks/settings.ts";
+import { recordedSearch } from "../benchmarks/web/recorded.ts";
 import { researchTools } from "./tools.ts";
 
 const settings = deepResearchSettingsSchema.parse({ data: {} });

@@ -1,7 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, expect, test } from "vitest";
 import { createPython } from "../../extensions/tools/python/python.ts";
-import { recordedSearch } from "../../extensions/tools/search/recorded.ts";
 import { searchTool } from "../../extensions/tools/search/search.ts";
 import { defineEnvironment } from "../../src/environments/define.ts";
 import { branchingSchema } from "../../src/rollouts/branching/settings.ts";
@@ -22,6 +21,7 @@ import {
   settings,
 } from "./deep-research.fixture.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
+import { recordedSearch } from "./web/recorded.ts";
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const calculated = " <result>\n842\n</result>";

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import { cachedSearch } from "../../extensions/tools/search/cached.ts";
 import { readLocalSearch } from "../../extensions/tools/search/local.ts";
 import type { SearchProvider } from "../../extensions/tools/search/provider.ts";
-import { readRecordedSearch } from "../../extensions/tools/search/recorded.ts";
-import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "../../extensions/tools/search/web.ts";
 import { apiKeyFrom } from "../../src/core/api-key.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { DeepResearchSettings } from "./settings.ts";
+import { cachedSearch } from "./web/cached.ts";
+import { readRecordedSearch } from "./web/recorded.ts";
+import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "./web/web.ts";
 
 /**
  * Checks what is to be searched.

@@ -282,18 +282,13 @@ export interface Score {
   readonly behaviours?: Readonly<Record<string, boolean | BehaviourCount>>;
 }
 
-/** A script that solves every task of an environment, and can answer some of what matters without looking. */
+/** A script that solves every task of an environment. */
 export interface Expert<T extends Task = Task> {
   /** The things that can be left out, by name: the behaviours that tasks call for. */
   readonly behaviours: readonly string[];
-  /** Those of them that can also be done where nothing calls for them. */
-  readonly always?: readonly string[];
-  /** Plays a task to its end. @param lazy the behaviours that it never shows, or shows everywhere, whatever it sees; all else is done right */
-  play(task: T, lazy?: Readonly<Record<string, Lazy>>): Performance;
+  /** Plays a task to its end. @param lazy the behaviours that it leaves out; all else is done right */
+  play(task: T, lazy?: Readonly<Record<string, "never">>): Performance;
 }
-
-/** How a policy that does not look shows a behaviour. */
-export type Lazy = "never" | "always";
 
 /** An episode that a script played. */
 export interface Performance {

@@ -34,10 +34,7 @@ export const layout = {
   live: (folder: string) => join(folder, "live.json"),
   /** Warnings and notices, a line each. */
   messages: (folder: string) => join(folder, "messages.jsonl"),
-  rescoredFolder: (folder: string) => join(folder, "rescored"),
   /** Log-probs of an episode under the weights of another step. */
-  rescored: (folder: string, since: number, trajectory: string) =>
-    join(folder, "rescored", `since-${String(since).padStart(6, "0")}`, `${encodeURIComponent(trajectory)}.json`),
   checkpointFolder: (folder: string) => join(folder, "checkpoints"),
   checkpoint: (folder: string, step: number) => join(folder, "checkpoints", stepName(step)),
 } as const;

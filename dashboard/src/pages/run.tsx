@@ -8,7 +8,6 @@ import { visible } from "../visible.ts";
 import { ConfigurationPage } from "./configuration.tsx";
 import { OverviewPage } from "./overview.tsx";
 import { PairPage } from "./pair.tsx";
-import { TagsPage } from "./tags.tsx";
 import { TrajectoriesPage } from "./trajectories.tsx";
 import { TrajectoryPage } from "./trajectory.tsx";
 import { TreePage } from "./tree.tsx";
@@ -19,7 +18,6 @@ const tabs = [
   ["trajectories", "Trajectories"],
   ["why", "Why"],
   ["tree", "Trees"],
-  ["tags", "Tags"],
   ["configuration", "Configuration"],
 ] as const;
 
@@ -59,7 +57,6 @@ export function RunPage({ route }: { readonly route: Route }) {
       {tab === "pair" && <PairPage run={run} route={route} />}
       {tab === "why" && <WhyPage run={run} route={route} />}
       {tab === "tree" && <TreePage run={run} route={route} />}
-      {tab === "tags" && <TagsPage run={run} />}
       {tab === "configuration" && <ConfigurationPage run={run} />}
       {![...tabs.map(([name]) => name), "trajectory", "pair"].some((name) => name === tab) && <Nowhere />}
     </>

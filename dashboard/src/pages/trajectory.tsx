@@ -5,7 +5,7 @@ import { Problem } from "../parts/bits.tsx";
 import { Conversation } from "../parts/conversation.tsx";
 import { TokenReasons } from "../parts/reasons.tsx";
 import { Mark } from "../parts/remarks.tsx";
-import { type Mode, modes, placeOf, Scale, scaleOf, sinceModes, type TokenPlace } from "../parts/tokens.tsx";
+import { type Mode, modes, placeOf, Scale, scaleOf, type TokenPlace } from "../parts/tokens.tsx";
 import { TurnBars } from "../parts/turn-bars.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
@@ -24,8 +24,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
   const { entry, turns, group } = view;
   const hasUpdates = turns.some(({ updates }) => updates.length > 0);
   const asked = route.query.get("colour");
-  const shownModes = [...modes.slice(0, 2), ...sinceModes(turns), ...modes.slice(2)];
-  const mode: Mode = shownModes.find(([name]) => name === asked)?.[0] ?? (hasUpdates ? "push" : "logprob");
+  const mode: Mode = modes.find(([name]) => name === asked)?.[0] ?? (hasUpdates ? "push" : "logprob");
   const selected = readPlace(route.query.get("token"));
   const scale = useMemo(() => scaleOf(turns, mode), [turns, mode]);
   const chat = useRef<HTMLDivElement>(null);
@@ -113,7 +112,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
         <span aria-hidden="true">Colour tokens by</span>
         <fieldset class="choices">
           <legend class="hidden">Colour tokens by</legend>
-          {shownModes.map(([name, label]) => (
+          {modes.map(([name, label]) => (
             <button
               key={name}
               type="button"
@@ -163,53 +162,9 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
             </section>
           )}
           <TurnBars turns={turns} />
-          <Since run={run} route={route} view={view} command={command} mode={mode} copy={copy} />
         </aside>
       </div>
     </>
-  );
-}
-
-interface SinceProps {
-  readonly route: Route;
-  readonly run: RunDetail;
-  readonly view: TrajectoryView;
-  readonly command: string;
-  readonly mode: Mode;
-  readonly copy: (text: string, said: string) => void;
-}
-
-/** The steps that the episode's log-probs can be compared with: a command computes what is not there yet. */
-function Since({ run, route, view: { turns }, command, mode, copy }: SinceProps) {
-  const known = sinceModes(turns);
-  const left = [0, ...run.checkpoints].filter((step) => !known.some(([name]) => name === `since-${step}`));
-  return (
-    <section class="panel since" aria-label="Change since an earlier step">
-      <h2>Change since an earlier step</h2>
-      <ul class="plain-list">
-        {known.map(([name, label]) => (
-          <li key={name}>
-            <button type="button" aria-pressed={mode === name} onClick={() => setQuery(route, { colour: name })}>
-              Colour
-            </button>{" "}
-            by the change {label}
-          </li>
-        ))}
-        {left.slice(0, 6).map((step) => (
-          <li key={step}>
-            <button
-              type="button"
-              onClick={() => copy(`${command} --since ${step}`, "Copied the command.")}
-              title={`${command} --since ${step}`}
-            >
-              Copy
-            </button>{" "}
-            <code>--since {step}</code>{" "}
-            <span class="muted">{step === 0 ? "the model that the run started from" : `the weights after step ${step}`}</span>
-          </li>
-        ))}
-      </ul>
-    </section>
   );
 }
 

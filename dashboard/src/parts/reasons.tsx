@@ -73,14 +73,6 @@ export function TokenReasons({
             </dd>
           </>
         )}
-        {turn.rescored.map(({ since, logprobs }) => (
-          <>
-            <dt key={`t${since}`}>{since === 0 ? "At the start of the run" : `After step ${since}`}</dt>
-            <dd key={`d${since}`}>
-              {probability(logprobs[token])} <span class="muted">log π {number(logprobs[token])}</span>
-            </dd>
-          </>
-        ))}
       </dl>
       {turn.updates.map((update) => (
         <table key={update.optimiserStep} class="update">

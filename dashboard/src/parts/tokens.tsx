@@ -10,22 +10,8 @@ export const modes = [
   ["entropy", "entropy"],
   ["none", "plain"],
 ] as const;
-/** The way in which tokens are coloured; `since-4`: by the change since the weights after step 4. */
-export type Mode = (typeof modes)[number][0] | `since-${number}`;
-
-/** The changes that can be shown of an episode, one for each step whose weights looked at it. */
-export function sinceModes(turns: readonly TurnView[]): (readonly [Mode, string])[] {
-  return (turns[0]?.rescored ?? []).map(({ since }) => [
-    `since-${since}`,
-    since === 0 ? "since the start" : `since step ${since}`,
-  ]);
-}
-
-/** log-prob when it was sampled less log-prob under the weights of another step. */
-function changesSince({ rescored, logprobs }: TurnView, mode: Mode): (number | null)[] {
-  const then = rescored.find(({ since }) => mode === `since-${since}`)?.logprobs;
-  return logprobs.map((now, t) => (then?.[t] === undefined ? null : now - then[t]));
-}
+/** The way in which tokens are coloured. */
+export type Mode = (typeof modes)[number][0];
 
 export interface TokenPlace {
   readonly turn: number;
@@ -70,8 +56,6 @@ export function valuesOf(turn: TurnView, mode: Mode): (number | null)[] {
       return [...turn.entropies];
     case "none":
       return [];
-    default:
-      return changesSince(turn, mode);
   }
 }
 

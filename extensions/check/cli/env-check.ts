@@ -5,7 +5,7 @@ import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { modelFolder, openModel, samplingUse } from "../../../src/sdk/model.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
-import { count, interval, percent, plural, table } from "../../../src/terminal/format.ts";
+import { count, interval, plural } from "../../../src/terminal/format.ts";
 import { commandPrefix } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
@@ -94,10 +94,8 @@ function checkLines({
   split,
   tasks,
   expert,
-  lazy,
   policies,
   chance,
-  rules,
   overlap,
   model,
   unrepeatable,
@@ -113,31 +111,6 @@ function checkLines({
       ...(chance === undefined ? [] : [`${interval(chance)}  ${chancePolicy.name}`]),
     ]),
     ...section(
-      "What a perfect policy reaches that makes one choice without looking, by its best constant answer",
-      lazy.choices.length === 0
-        ? []
-        : table([
-            ["choice", "answer", "all tasks", "in", "in these"],
-            ...lazy.choices.map(({ name, answer, success, tasks, where }) => [
-              ...[name, answer, percent(success.mean)],
-              ...[percent(tasks), interval(where)],
-            ]),
-          ]),
-    ),
-    ...section(
-      "What it reaches that makes several of them so, those first that cost it least",
-      lazy.combined.map(({ name, success }, i) => `${interval(success)}  ${i === 0 ? name : `and ${name}`}`),
-    ),
-    ...section(
-      "OpenEnv's rules for golden solution, floor and canaries (OpenEnv#778)",
-      rules.flatMap(({ check_id, status, evidence, remediation }) => [
-        `${status}  ${check_id}`,
-        ...(status === "pass"
-          ? []
-          : [...evidence, ...(remediation === null ? [] : [remediation])].map((line) => `      ${line}`)),
-      ]),
-    ),
-    ...section(
       "Texts of users that training has too",
       overlap.map(({ split, texts, shared }) => `${count(shared)} of ${count(texts)}  ${split}`),
     ),
@@ -149,15 +122,6 @@ function checkLines({
           `${interval(model.sampled)}  at temperature 1, ${plural(model.attempts, "attempt")} each`,
           `${interval(model.signal)}  of groups of ${model.groupSize} have different rewards`,
         ])),
-    ...(model === undefined || model.copying.length === 0
-      ? []
-      : section(
-          "Copying: values that the model writes as the expert does",
-          table([
-            ["place", "copied", "values"],
-            ...model.copying.map(({ place, copied, values }) => [place, percent(copied), count(values)]),
-          ]),
-        )),
     ...section("Not the same the second time", unrepeatable),
     ...section("Not checked", unchecked),
   ];

@@ -7,7 +7,6 @@ import type { Comparison } from "../../inspect/compare.ts";
 import type { Facets } from "../../inspect/filter.ts";
 import type { Phrase } from "../../inspect/phrases.ts";
 import type { RemarkRecord } from "../../inspect/remarks.ts";
-import type { TagCount } from "../../inspect/tags.ts";
 import type { TreeNode } from "../../inspect/tree.ts";
 import type { RunFinding } from "./run-findings.ts";
 
@@ -73,8 +72,6 @@ export interface RunDetail {
   readonly messages: readonly RunMessage[];
   readonly control: readonly ControlRecord[];
   readonly live?: LiveStatus;
-  /** Steps whose weights are kept, to compare with. */
-  readonly checkpoints: readonly number[];
   /** Steps that have credits. */
   readonly creditSteps: readonly number[];
 }
@@ -146,8 +143,6 @@ export interface TurnView {
   readonly rise?: number;
   readonly forks?: number;
   readonly updates: readonly UpdateView[];
-  /** Log-probs of the action under the weights of other steps: `retrograde-rl trajectory … --since STEP` computes them. */
-  readonly rescored: readonly { readonly since: number; readonly logprobs: readonly number[] }[];
 }
 
 export interface MessageView {
@@ -193,13 +188,6 @@ export interface TreeView {
     readonly reward: number;
     readonly branched: boolean;
   }[];
-}
-
-export interface TagSeries {
-  readonly steps: readonly number[];
-  readonly counts: readonly (readonly TagCount[])[];
-  /** Damaged files, whose steps are left out. */
-  readonly problems: readonly string[];
 }
 
 export interface FindingList {

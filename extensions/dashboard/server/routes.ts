@@ -8,8 +8,7 @@ import { compareRuns } from "../../inspect/compare.ts";
 import { differingSettings } from "../../inspect/differing-settings.ts";
 import { pushedPhrases } from "../../inspect/phrases.ts";
 import { addRemark, readRemarks, remarkSchema } from "../../inspect/remarks.ts";
-import { countTags, suggestedTags, tagSchema } from "../../inspect/tags.ts";
-import type { ComparisonView, FindingList, PhraseList, TagSeries } from "./api.ts";
+import type { ComparisonView, FindingList, PhraseList } from "./api.ts";
 import { NotFound } from "./http.ts";
 import { episodeFindings, indexFindings } from "./run-findings.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
@@ -43,9 +42,6 @@ const pageQuery = z.object({
   ascending: z.stringbool().optional(),
 });
 
-/** Points in a series of tags: more steps than these are thinned out evenly. */
-const tagPoints = 40;
-
 /** All that the page can ask, by method and path. The path of a run's parts is `/api/run/…?run=ID`. */
 export const routes: Readonly<Record<string, Answer>> = {
   "GET /api/runs": ({ sources }) => runList(sources),
@@ -57,13 +53,6 @@ export const routes: Readonly<Record<string, Answer>> = {
     treeView(runOf(api, query), parsed(count, required(query, "step")), query.get("group") ?? undefined),
   "GET /api/run/phrases": (api, query) => phraseList(runOf(api, query), parsed(count, required(query, "step"))),
   "GET /api/run/findings": (api, query) => findingList(runOf(api, query)),
-  "GET /api/run/tags/suggested": (api, query) => {
-    const source = runOf(api, query);
-    const last = source.index().findLast((line) => line.source === "train");
-    return last === undefined ? [] : suggestedTags(source.all(last));
-  },
-  "POST /api/run/tags": async (api, query, request) =>
-    tagSeries(runOf(api, query), parseBody(await request.body(), z.array(tagSchema).max(24))),
   "GET /api/compare": ({ sources }, query) => {
     const source = (id: string) => found(sources.find(id), id);
     const [a, b] = [source(required(query, "a")), source(required(query, "b"))];
@@ -149,20 +138,4 @@ function readable<T>(lines: readonly IndexLine[], of: (line: IndexLine) => T): {
       problems.push(error.message);
     }
   return { value, problems };
-}
-
-function tagSeries(source: RunSource, tags: Parameters<typeof countTags>[1]): TagSeries {
-  const training = source.index().filter((line) => line.source === "train");
-  const stride = Math.max(1, training.length / tagPoints);
-  const shown = Array.from({ length: Math.min(tagPoints, training.length) }, (_, i) => training[Math.floor(i * stride)]).filter(
-    (line) => line !== undefined,
-  );
-  const last = training.at(-1);
-  if (last !== undefined && shown.at(-1) !== last) shown.push(last);
-  const { value, problems } = readable(shown, (line) => ({ line, trajectories: source.all(line) }));
-  return {
-    steps: value.map(({ line }) => line.step),
-    counts: value.map(({ trajectories }) => countTags(trajectories, tags)),
-    problems,
-  };
 }

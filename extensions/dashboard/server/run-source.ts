@@ -7,7 +7,7 @@ import { controlRecordSchema } from "../../../src/runs/control.ts";
 import { type IndexLine, indexLineSchema } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
 import { type LiveStatus, readLive, runMessageSchema } from "../../../src/runs/live.ts";
-import { checkpointSteps, finishedNames, readEvaluations, readRun, readSummary } from "../../../src/runs/read.ts";
+import { finishedNames, readEvaluations, readRun, readSummary } from "../../../src/runs/read.ts";
 import {
   type EvaluationRecord,
   type RunRecord,
@@ -19,7 +19,6 @@ import { tokenizerFolder } from "../../../src/runs/tokenizer-files.ts";
 import type { IndexPosition } from "../../inspect/filter.ts";
 import { type RecordedCredit, readCredits } from "../../inspect/read-credits.ts";
 import { readIndex, TrajectoryReader, trajectoryFiles } from "../../inspect/read-index.ts";
-import { type RescoredLogprobs, readRescored } from "../../inspect/rescored.ts";
 import { GrowingFile } from "./growing-file.ts";
 import { TokenTexts } from "./token-texts.ts";
 
@@ -95,15 +94,6 @@ export class RunSource {
   /** All trajectories of a file. */
   all(line: IndexLine): Trajectory[] {
     return [...line.id.keys()].map((at) => this.trajectory({ line, at }));
-  }
-
-  /** Log-probs of a trajectory under the weights of other steps, where these were computed. */
-  rescored(trajectory: string): RescoredLogprobs[] {
-    return readRescored(this.folder, trajectory);
-  }
-
-  checkpoints(): number[] {
-    return checkpointSteps(this.folder);
   }
 
   creditSteps(): number[] {

@@ -104,7 +104,6 @@ export function runDetail(source: RunSource): RunDetail {
     messages: source.messages(),
     control: source.control(),
     live: source.live(),
-    checkpoints: source.checkpoints(),
     creditSteps: source.creditSteps(),
   };
 }

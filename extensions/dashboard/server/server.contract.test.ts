@@ -9,7 +9,6 @@ import { layout } from "../../../src/runs/layout.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
 import { createRun } from "../../../src/runs/write.ts";
 import { readRemarks } from "../../inspect/remarks.ts";
-import { writeRescored } from "../../inspect/rescored.ts";
 import { filesOf, kinds, withSpecial } from "../../inspect/special-files.fixture.ts";
 import { wholeRun } from "../../inspect/whole-run.fixture.ts";
 import { type Dashboard, startDashboard } from "./server.ts";
@@ -106,21 +105,7 @@ test("filters, searches and their mistakes are answered", async () => {
   expect((await ask("/assets/..%2f..%2fpackage.json")).status).toBe(404);
 });
 
-test("a trajectory has its log-probs under the weights of other steps, and a damaged file of them is named", async () => {
-  writeRescored(folder, "step-1/0/0", { since: 3, logprobs: [[-1, -2, -3], []] });
-  writeRescored(folder, "step-1/0/0", { since: 0, logprobs: [[-4, -5, -6], []] });
-  const { turns } = (await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0")).json as { turns: { rescored: unknown }[] };
-  expect(turns[0].rescored).toEqual([
-    { since: 0, logprobs: [-4, -5, -6] },
-    { since: 3, logprobs: [-1, -2, -3] },
-  ]);
-  writeFileSync(layout.rescored(folder, 3, "step-1/0/0"), "half a fi");
-  const { status, json } = await ask("/api/run/trajectory?run=my%20run&id=step-1/0/0");
-  expect([status, json.error]).toEqual([422, expect.stringContaining("since-000003")]);
-  rmSync(layout.rescoredFolder(folder), { recursive: true });
-});
-
-test("one damaged file of trajectories hides no other: searches, tags and findings name it", async () => {
+test("one damaged file of trajectories hides no other: searches and findings name it", async () => {
   const damaged = join(dirname(folder), "damaged");
   createRun(damaged, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } });
   for (const step of [1, 2]) addStep(damaged, step, [trajectoryOf(`step-${step}/0/0`)]);
@@ -129,10 +114,6 @@ test("one damaged file of trajectories hides no other: searches, tags and findin
   const found = await ask("/api/run/trajectories?run=damaged&text=number");
   expect(found.json).toMatchObject({ total: 1, rows: [{ id: "step-1/0/0" }], problems: named });
   expect((await ask("/api/run/findings?run=damaged")).json).toMatchObject({ findings: [], problems: named });
-  const headers = { "content-type": "application/json", "x-retrograde": "1" };
-  const body = JSON.stringify([{ name: "find", kind: "tool", tool: "find" }]);
-  const counted = await ask("/api/run/tags?run=damaged", { method: "POST", headers, body });
-  expect(counted.json).toMatchObject({ steps: [1], counts: [[{ share: 1 }]], problems: named });
   // What is read by itself is an error with the file's name.
   for (const path of ["trajectory?run=damaged&id=step-2/0/0", "tree?run=damaged&step=2"])
     expect(await ask(`/api/run/${path}`)).toMatchObject({ status: 422, json: { error: named[0] } });

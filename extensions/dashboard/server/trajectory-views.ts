@@ -4,7 +4,6 @@ import type { Message } from "../../../src/core/messages.ts";
 import { type Trajectory, type Turn, turnsOfMessages } from "../../../src/core/trajectory.ts";
 import { entryAt, facetsOf, filterIndex, findPosition, type IndexPosition, type TrajectoryFilter } from "../../inspect/filter.ts";
 import type { RecordedCredit } from "../../inspect/read-credits.ts";
-import type { RescoredLogprobs } from "../../inspect/rescored.ts";
 import { treeOf } from "../../inspect/tree.ts";
 import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, UpdateView } from "./api.ts";
 import { NotFound } from "./http.ts";
@@ -115,7 +114,7 @@ export async function trajectoryView(source: RunSource, id: string): Promise<Tra
     ...(error === undefined ? {} : { error }),
     ...(branch === undefined ? {} : { branch: { from: branch.from, turn: branch.turn } }),
     messages: messageViews(trajectory),
-    turns: turnViews(trajectory, own, source.rescored(id), source.texts()),
+    turns: turnViews(trajectory, own, source.texts()),
     group,
     groupMean: group.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, group.length),
     hasCredits: credits !== undefined,
@@ -146,12 +145,7 @@ function messageView(message: Message): MessageView {
   }
 }
 
-function turnViews(
-  { turns }: Trajectory,
-  credits: readonly RecordedCredit[],
-  rescored: readonly RescoredLogprobs[],
-  texts: TokenTexts,
-): TurnView[] {
+function turnViews({ turns }: Trajectory, credits: readonly RecordedCredit[], texts: TokenTexts): TurnView[] {
   let previous: Context | undefined;
   return turns.map((turn) => {
     const shared = previous === undefined ? 0 : commonPrefix(previous, turn.context);
@@ -170,7 +164,6 @@ function turnViews(
       invalidToolCalls: turn.invalidToolCalls,
       ...branchingOf(turn),
       updates: credits.filter((credit) => credit.turn === turn.turn).map(updateView),
-      rescored: rescored.map(({ since, logprobs }) => ({ since, logprobs: logprobs[turn.turn] ?? [] })),
     };
   });
 }

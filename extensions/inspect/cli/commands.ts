@@ -21,9 +21,8 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
     .summary("token entropy around tool results")
     .description("Averages the entropy of action tokens around tool results over a run's training rollouts.")
     .argument("<folder>", "the run's folder")
-    .option("--svg <file>", "draw it there")
     .option("--json", "print every point as JSON")
-    .addHelpText("after", examples("runs entropy runs/office-arpo-1 --svg entropy.svg"))
+    .addHelpText("after", examples("runs entropy runs/office-arpo-1"))
     .action(async (folder, flags) => {
       const { entropyCommand } = await import("./entropy.ts");
       entropyCommand(folder, flags, screen);
@@ -55,9 +54,8 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
 
   const trajectory = withModes(
     trusting(debuggable(program.command("trajectory"))),
-    { with: ["html"], ignores: ["json", "replay", "since", "config"] },
-    { with: ["replay"], ignores: ["json", "since"] },
-    { with: ["since"], ignores: ["json", "config"] },
+    { with: ["html"], ignores: ["json", "replay", "config"] },
+    { with: ["replay"], ignores: ["json"] },
     { with: [], ignores: ["config"] },
   );
   trajectory
@@ -68,10 +66,6 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
     .option("--json", "print it as it is stored, with all ids and log-probs")
     .option("--html <file>", "write it as one page that needs nothing else, to send to somebody")
     .option("--replay", "play it once more in its environment, and compare every context with the record")
-    .option(
-      "--since <step>",
-      "how its log-probs have changed since the weights of a step; 0 is the model that the run started from",
-    )
     .option("--config <file>", "where an environment of your own is (default: retrograde.config.ts, if it is there)")
     .addHelpText(
       "after",
@@ -79,7 +73,6 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
         "trajectory runs/office-seeupo-1 step-1/0/0",
         "trajectory runs/office-seeupo-1 step-1/0/0 --html episode.html",
         "trajectory runs/office-seeupo-1 step-9/0/0 --replay",
-        "trajectory runs/office-seeupo-1 step-9/0/0 --since 0",
       ),
     )
     .action(async (folder, id, flags) => {

@@ -70,7 +70,5 @@ export interface TrajectoryFlags {
   readonly html?: string;
   /** Play it once more. */
   readonly replay?: boolean;
-  /** The step whose weights rescore it. */
-  readonly since?: string;
   readonly config?: string;
 }

@@ -22,8 +22,6 @@ export async function trajectoryCommand(folder: string, id: string, flags: Traje
   const trajectory = new TrajectoryReader(folder).read(position.line, position.at);
   if (flags.replay === true)
     return (await import("./trajectory-replay.ts")).replayCommand(folder, position, trajectory, flags, screen);
-  if (flags.since !== undefined)
-    return (await import("./trajectory-since.ts")).sinceCommand(folder, position, trajectory, flags.since, screen);
   if (flags.html !== undefined) (await import("./trajectory-html.ts")).htmlCommand(folder, trajectory, flags.html, screen);
   else if (flags.json) screen.line(JSON.stringify(trajectory, null, 2));
   else await show(folder, position, trajectory, screen);

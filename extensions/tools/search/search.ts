@@ -18,7 +18,7 @@ const checkOptions = optionsDoor<SearchToolOptions>("searchTool", { count: true,
  * A search as a tool. Its retries and pauses count into its time limit.
  * @throws ConfigError for an invalid option
  * @example
- * const tools = [searchTool(tavilySearch({ key: process.env.TAVILY_API_KEY ?? "" }), { count: 5 })];
+ * const tools = [searchTool(await readLocalSearch("wikipedia/"), { count: 5 })];
  */
 export function searchTool(provider: SearchProvider, options: SearchToolOptions = {}): Tool {
   checkOptions({ ...options });

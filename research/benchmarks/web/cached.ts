@@ -2,7 +2,7 @@ import { createHash, randomUUID } from "node:crypto";
 import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
-import type { SearchProvider, SearchResult } from "./provider.ts";
+import type { SearchProvider, SearchResult } from "../../../extensions/tools/search/provider.ts";
 
 export interface CacheOptions {
   /** Keeps answers for other runs, a file each; without it they end with the process. */

@@ -1,8 +1,8 @@
+import { redact } from "../../../extensions/tools/redact.ts";
 import { pause } from "../../../src/core/deadline.ts";
 import { ToolError } from "../../../src/core/errors.ts";
 import { retryAfterMs } from "../../../src/core/retry-after.ts";
 import { fetchPatiently, mayPass, type Outcome, type RepeatPolicy, type Verdict } from "../../../src/http/client.ts";
-import { redact } from "../redact.ts";
 
 export interface SenderLimits extends Omit<RepeatPolicy, "maxBytes"> {
   readonly requestsPerSecond: number;

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { withoutCredentials } from "../../../extensions/tools/credentials.ts";
+import type { SearchProvider, SearchResult } from "../../../extensions/tools/search/provider.ts";
 import { ConfigError, ToolError } from "../../../src/core/errors.ts";
 import { parseSettings } from "../../../src/core/settings.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
-import { withoutCredentials } from "../credentials.ts";
-import type { SearchProvider, SearchResult } from "./provider.ts";
 import { createSender } from "./request.ts";
 
 const limits = {

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { inspect } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test, vi } from "vitest";
+import type { SearchProvider } from "../../../extensions/tools/search/provider.ts";
 import { ConfigError, ToolError } from "../../../src/core/errors.ts";
-import type { SearchProvider } from "./provider.ts";
 import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "./web.ts";
 
 const key = "sk-very/secret+key";

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import type { SearchProvider, SearchResult } from "../../../extensions/tools/search/provider.ts";
 import { reasonOf, ToolError } from "../../../src/core/errors.ts";
 import { gunzipBounded, readBounded, utf8Of } from "../../../src/files/bounded.ts";
-import type { SearchProvider, SearchResult } from "./provider.ts";
 
 /** JavaScript has no longer texts. */
 const largestRecord = 512 * 2 ** 20;
