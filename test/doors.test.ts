@@ -96,6 +96,7 @@ const open: Readonly<Record<string, string>> = {
   "src/cli/": "our own package.json",
   "src/core/": "a part of an option that chooses among them; and doors",
   "extensions/local/machine/native/packaged.ts": "package.json of onnxruntime-node, of which the version is read",
+  "extensions/agents/taught-plan.ts": "a file of our own, of which one number is read",
   "extensions/agents/tasks.ts": "every field of a task is handed to the agent and its reward",
   "extensions/tools/ai-sdk.ts": "schemas and outputs of the AI SDK",
   "extensions/evals/promptfoo.ts": "promptfoo's own results, and messages that are sent as they are",
