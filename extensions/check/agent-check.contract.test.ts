@@ -61,6 +61,9 @@ test("a reward that also asks for the words is not paid by a policy that cannot 
   expect(findings).toEqual([]);
   expect(solvedBy).toEqual({ none: 12, some: 0, all: 0 });
   expect(errors).toEqual({});
+  // A task that no policy had the time for is none that all of them fail.
+  const hasty = await checkAgent({ agent: shop, tasks: orders, reward, policyMs: -1 });
+  expect(hasty.solvedBy).toEqual({ none: 0, some: 0, all: 0 });
 });
 
 const asks = async (prompt: string, { baseUrl, apiKey }: AgentRun) => {

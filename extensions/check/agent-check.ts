@@ -55,7 +55,7 @@ export interface AgentCheckReport {
   /** Names of the tools that the agent shows its model. */
   readonly tools: readonly string[];
   readonly policies: readonly LazyResult[];
-  /** Tasks that no policy solves, that some do, and that all do. */
+  /** Attempted tasks that no policy solves, that some do, and that all do. */
   readonly solvedBy: { readonly none: number; readonly some: number; readonly all: number };
   /** Prompts that several tasks have whose other fields differ: nobody can tell these apart. */
   readonly equalPrompts: readonly { readonly prompt: string; readonly tasks: number }[];
@@ -153,7 +153,7 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
     }
     return outcome;
   };
-  const solvers = new Map<T, number>(tasks.map((task) => [task, 0]));
+  const solvers = new Map<T, number>(); // of the tasks that were attempted
   const play = async (policy: LazyPolicy, counted: boolean): Promise<Map<T, Extract<Outcome, { kind: "score" }>>> => {
     onProgress(policy.name);
     const until = performance.now() + policyMs;
@@ -200,7 +200,7 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
     const none = counts.filter((solved) => solved === 0).length;
     const report = {
       ...{ tasks: tasks.length, tools: [...tools], policies: results.map(({ isSilent: _, advice: __, ...result }) => result) },
-      solvedBy: { none, some: tasks.length - none - all, all },
+      solvedBy: { none, some: counts.length - none - all, all },
       ...{ equalPrompts: equalPrompts(tasks), leaks, errors },
       asks: { requests: asks.attempts === 0 ? 1 : asks.requests / asks.attempts, tokens: asks.tokens },
     };

@@ -46,13 +46,19 @@ function reportLines({ policies, solvedBy, tools, errors }: AgentCheckReport): s
   ]);
   return [
     ...table([["  policy", "solves", "reward", "of"], ...rows]),
-    `Tasks that no policy solves: ${count(solvedBy.none)}; some: ${count(solvedBy.some)}; all: ${count(solvedBy.all)}. Tools that the model is shown: ${tools.join(", ") || "none"}`,
+    `Attempted tasks that no policy solves: ${count(solvedBy.none)}; some: ${count(solvedBy.some)}; all: ${count(solvedBy.all)}. Tools that the model is shown: ${tools.join(", ") || "none"}`,
     ...Object.entries(errors).map(([reason, times]) => `Without a score, ${count(times)}×: ${reason}`),
   ];
 }
 
 /** The findings, each with a mark. */
-export function findingLines({ findings }: Pick<AgentCheckReport, "findings">, { paint, width }: Screen): string[] {
-  if (findings.length === 0) return ["Nothing found: no lazy policy is paid, no answer is in a prompt."];
+export function findingLines(
+  { findings, policies }: Pick<AgentCheckReport, "findings" | "policies">,
+  { paint, width }: Screen,
+): string[] {
+  if (findings.length === 0)
+    return [
+      `Nothing found in ${count(Math.min(...policies.map((each) => each.tasks)))} or more attempts of each: no lazy policy is paid, no answer is in a prompt.`,
+    ];
   return findings.flatMap((finding) => wrap(`! ${finding}`, width).map((line) => paint.yellow(line)));
 }
