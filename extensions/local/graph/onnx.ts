@@ -29,12 +29,12 @@ export async function serialise(
   const plain = fewNodes ? fused(graph, lowered) : lowered.nodes;
   const nodes = precision === "bfloat16" ? roundProducts(plain) : plain;
   await host.nextTurn();
-  return writeModel(graph, { nodes, constants: lowered.constants });
+  return writeModel(graph, { nodes, constants: lowered.constants }, graph.outputs);
 }
 
 /** The graph as one file, with all of its constants. */
 export function serialiseWhole(graph: Graph): Uint8Array {
-  return writeModel(graph, lower(graph, "cpu"), new Set());
+  return writeModel(graph, lower(graph, "cpu"), graph.outputs, new Set());
 }
 
 /** Large constants are beside the model: as part of it they would be copied here, and held twice more while it is read. */
@@ -51,9 +51,10 @@ function bytesOf({ buffer, byteOffset, byteLength }: Constant["data"]): Uint8Arr
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
-function writeModel(
+export function writeModel(
   graph: Graph,
   { nodes, constants }: Lowered,
+  outputs: readonly (Tensor | UntypedOutput)[],
   beside: ReadonlySet<string> = new Set(besideModel(graph).map(({ path }) => path)),
 ): Uint8Array {
   const model = protobuf.Writer.create();
@@ -64,7 +65,11 @@ function writeModel(
   model.uint32(18).string("retrograde");
   for (const constant of constants) writeConstant(model.uint32(42).fork(), constant, beside.has(constant.tensor.name));
   for (const input of graph.inputs) writeValueInfo(model.uint32(90).fork(), input);
-  for (const output of graph.outputs) writeValueInfo(model.uint32(98).fork(), output);
+  for (const output of outputs) {
+    const info = model.uint32(98).fork();
+    if ("type" in output) writeValueInfo(info, output);
+    else info.uint32(10).string(output.name).ldelim();
+  }
   model.ldelim();
   for (const [domain, version] of [
     ["", 18],
@@ -73,6 +78,11 @@ function writeModel(
     model.uint32(66).fork().uint32(10).string(domain).uint32(16).int64(version).ldelim(); // opset_import
   }
   return model.finish();
+}
+
+/** An output whose shape and type ONNX Runtime works out. */
+export interface UntypedOutput {
+  readonly name: string;
 }
 
 export interface Lowered {

@@ -8,7 +8,7 @@ import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../mach
 import { create } from "./create.ts";
 import { DeviceMemory } from "./device-memory.ts";
 import type { Graph } from "./graph.ts";
-import { besideModel, serialise } from "./onnx.ts";
+import { besideModel, lower, serialise, writeModel } from "./onnx.ts";
 import { type FloatValue, tensorsOf, type Value } from "./value.ts";
 
 export type { FloatValue, Value };
@@ -38,7 +38,7 @@ export class Session {
     this.#runtime = runtime;
   }
 
-  /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph */
+  /** @throws EngineError if there is no such provider here, or it lacks an operator of the graph (the first of which is named) */
   static async open(graph: Graph, options: SessionOptions & OpenOptions): Promise<Session> {
     const { threads, provider = "cpu", keepMemory = true, planMemory = true, fewNodes, precision } = options;
     const runtime = options.runtime ?? (await (isGpu(provider) ? nativeRuntime() : defaultRuntime()));
@@ -53,7 +53,7 @@ export class Session {
       });
       return new Session(session, provider, runtime);
     } catch (cause) {
-      if (isFallback(cause)) throw fallbackError(provider, cause);
+      if (isFallback(cause)) throw fallbackError(provider, await firstFallback(runtime, graph, provider), cause);
       throw (
         deviceFailure(isGpu(provider), cause) ??
         missingProvider(provider, cause) ??
@@ -145,4 +145,32 @@ export class Session {
 function numbersOf({ data }: RuntimeTensor): Float32Array {
   if (data instanceof Float32Array) return data;
   throw new RangeError("an output that is not float32");
+}
+
+/**
+ * The operator that a provider leaves to the CPU. ONNX Runtime says that there is one, but not which: a bisection over the
+ * beginnings of the graph finds it, where everything that nothing reads is an output.
+ */
+async function firstFallback(runtime: Runtime, graph: Graph, provider: Provider): Promise<string> {
+  const { nodes, constants } = lower(graph, provider);
+  const fallsBack = async (count: number): Promise<boolean> => {
+    const beginning = nodes.slice(0, count);
+    const read = new Set(beginning.flatMap(({ inputs }) => inputs));
+    const outputs = beginning.flatMap((node) => node.outputs.filter((name) => !read.has(name)).map((name) => ({ name })));
+    try {
+      const model = writeModel(graph, { nodes: beginning, constants }, outputs);
+      await (await create(runtime, model, provider, { threads: 1, externalData: besideModel(graph) })).release();
+      return false;
+    } catch (cause) {
+      if (isFallback(cause)) return true;
+      throw cause;
+    }
+  };
+  let [fits, tooFar] = [0, nodes.length];
+  while (tooFar - fits > 1) {
+    const middle = (fits + tooFar) >> 1;
+    if (await fallsBack(middle)) tooFar = middle;
+    else fits = middle;
+  }
+  return nodes[tooFar - 1].type;
 }

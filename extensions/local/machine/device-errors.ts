@@ -7,8 +7,9 @@ export function isFallback(cause: unknown): boolean {
   return reasonOf(cause).includes("fallback to CPU EP has been explicitly disabled");
 }
 
-export function fallbackError(provider: Provider, cause: unknown): EngineError {
-  return new EngineError(`an operator of this model on ${provider}`, "not there", {
+/** @param operator the first that the provider lacks */
+export function fallbackError(provider: Provider, operator: string, cause: unknown): EngineError {
+  return new EngineError(`operator ${operator} on ${provider}`, "not there", {
     expected: "one that this provider of ONNX Runtime has: on the CPU it would make every run copy its values there and back",
     hint: 'Please report this with the model\'s config.json. device: "cpu" runs every graph.',
     cause,
