@@ -2,6 +2,10 @@
  * How fast the local engine trains and samples random weights of a published size on a device; test/gpu.contract.test.ts has whether it is exact.
  *
  *     npx jiti research/bench/gpu.ts --device cuda --shape smollm2 --precision float32
+ *     CUDA_LAUNCH_BLOCKING=1 npx jiti research/bench/gpu.ts --device cuda --what profile
+ *
+ * A profile says what the kernels of each session take, a run on average, by ONNX operator and by the operator and modules of the engine's graph. On a
+ * GPU it has the first two runs of a decoding step, as replays have no kernels of their own; without the variable its times are those of launches.
  *
  * PyTorch's side is peers/gpu.py. Numbers of both are medians of a few rounds of one process each; compare those of one sitting.
  */
@@ -12,6 +16,7 @@ import { nativeRuntime } from "../../extensions/local/machine/native.ts";
 import type { LocalEngineOptions } from "../../extensions/local/options.ts";
 import { median } from "./measure.ts";
 import { denseBatch, quickModel, randomTokens } from "./model.ts";
+import { profiled, profileText } from "./profile.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
 
 const { values } = parseArgs({
@@ -30,6 +35,8 @@ const { values } = parseArgs({
 const provider = values.device as NonNullable<LocalEngineOptions["provider"]>;
 const { precision } = values;
 const what = values.what.split(",");
+const unknown = what.find((each) => !["train", "sample", "profile"].includes(each));
+if (unknown !== undefined) throw new Error(`--what is ${unknown}; expected train, sample or profile, with commas between`);
 const say = (text: string) => console.log(`${provider} ${values.shape} ${precision}: ${text}`);
 
 const adamW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1 };
@@ -40,13 +47,12 @@ const lora =
   values.rank === undefined ? undefined : { rank: Number(values.rank), alpha: 32, targets: "all-linear" as const, seed: 1 };
 
 /** Forward, backward and AdamW. */
-async function train(): Promise<void> {
+async function train(rounds = 6): Promise<void> {
   const engine = new LocalEngine(model(), { model: "random", ...options, lora });
   const [rows = 16, length = 512] = values.batch.split("x").map(Number);
   const samples = denseBatch(engine.info.vocabularySize, rows, length);
   const weights = samples.map(({ action }) => action.map(() => 1 / (rows * (length - 1))));
   const { crossed } = (await nativeRuntime()).device;
-  const rounds = 6;
   const seconds: number[] = [];
   const loop = monitorEventLoopDelay({ resolution: 1 });
   let report = "";
@@ -98,5 +104,11 @@ async function sample(): Promise<void> {
   await engine.dispose();
 }
 
+async function profile(): Promise<void> {
+  for (const [name, work] of Object.entries({ training: () => train(2), sampling: sample }))
+    for (const session of await profiled(work)) say(`PROFILE of ${name}: ${profileText(session)}`);
+}
+
 if (what.includes("train")) await train();
 if (what.includes("sample")) await sample();
+if (what.includes("profile")) await profile();

@@ -1,0 +1,76 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { z } from "zod";
+import { nativeRuntime } from "../../extensions/local/machine/native.ts";
+
+/** ONNX Runtime's profile: what a session and its nodes took, in microseconds. */
+const profileSchema = z.array(
+  z.object({
+    cat: z.string(),
+    name: z.string(),
+    dur: z.number(),
+    args: z.looseObject({ op_name: z.string().optional() }).optional(),
+  }),
+);
+
+/** Sums of one kind of node. */
+interface Share {
+  readonly name: string;
+  readonly nodes: number;
+  readonly milliseconds: number;
+}
+
+/** Of one session, a run on average. */
+export interface SessionProfile {
+  readonly runs: number;
+  readonly nodes: number;
+  readonly milliseconds: number;
+  /** By ONNX operator, and by the operator of the engine's graph with the modules that it reads. The longest first. */
+  readonly operators: readonly Share[];
+  readonly groups: readonly Share[];
+}
+
+/** Has every session that work opens profiled. Sessions that were open before are not; those of the work have to be closed by it. */
+export async function profiled(work: () => Promise<void>): Promise<SessionProfile[]> {
+  const native = await nativeRuntime();
+  const folder = mkdtempSync(join(tmpdir(), "profile-"));
+  native.profiles = folder;
+  try {
+    await work();
+    const files = readdirSync(folder).sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+    return files.map((file) => summary(readFileSync(join(folder, file), "utf8"))).filter(({ nodes }) => nodes > 0);
+  } finally {
+    native.profiles = undefined;
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function summary(text: string): SessionProfile {
+  const events = profileSchema.parse(JSON.parse(text));
+  const kernels = events.filter(({ cat, name }) => cat === "Node" && name.endsWith("_kernel_time"));
+  const runs = Math.max(1, events.filter(({ name }) => name === "SequentialExecutor::Execute").length);
+  const shares = (nameOf: (event: (typeof kernels)[number]) => string): Share[] => {
+    const sums = new Map<string, { nodes: number; milliseconds: number }>();
+    for (const event of kernels) {
+      const { nodes, milliseconds } = sums.get(nameOf(event)) ?? { nodes: 0, milliseconds: 0 };
+      sums.set(nameOf(event), { nodes: nodes + 1 / runs, milliseconds: milliseconds + event.dur / 1000 / runs });
+    }
+    const all = [...sums].map(([name, sum]) => ({ name, ...sum }));
+    return all.sort((a, b) => b.milliseconds - a.milliseconds);
+  };
+  const operators = shares(({ args }) => args?.op_name ?? "unknown");
+  const groups = shares(({ name }) => (/ #\d/.exec(name) === null ? "added by ONNX Runtime" : name.replace(/ #\d.*/, "")));
+  const milliseconds = operators.reduce((sum, each) => sum + each.milliseconds, 0);
+  return { runs, nodes: kernels.length / runs, milliseconds, operators, groups };
+}
+
+/** The tables of a profile for people. @param most lines of each */
+export function profileText({ runs, nodes, milliseconds, operators, groups }: SessionProfile, most = 12): string {
+  const table = (shares: readonly Share[]) =>
+    shares
+      .slice(0, most)
+      .map((each) => `  ${each.milliseconds.toFixed(3).padStart(9)} ms ${each.nodes.toFixed(0).padStart(5)} nodes  ${each.name}`);
+  const head = `${runs} runs of ${nodes.toFixed(0)} nodes, ${milliseconds.toFixed(2)} ms in nodes a run`;
+  return [head, " by operator", ...table(operators), " by group", ...table(groups)].join("\n");
+}
