@@ -156,23 +156,3 @@ test.each([
     { role: "assistant", content: "7" },
   ]);
 });
-
-test("ATIF's steps that were copied, or that no model made, are shown and not learned; an observation without an agent is refused", () => {
-  const agent = { name: "a", version: "1" };
-  const step = (source: string, message: string, more: object = {}) => ({ step_id: 1, source, message, ...more });
-  const steps = [
-    step("user", "Hi"),
-    step("agent", "copied", { is_copied_context: true, metrics: { prompt_tokens: 1 } }),
-    step("user", "And?"),
-    step("agent", "dispatched", { llm_call_count: 0 }),
-    step("user", "So?"),
-    step("agent", "said", { llm_call_count: 1, timestamp: "2026-01-01" }),
-  ];
-  const readSteps = (more: object[]) => read([{ schema_version: "ATIF-v1.7", agent, steps: [...steps, ...more] }]);
-  expect(
-    readSteps([])[0].messages.map((message) => (message.role === "assistant" ? (message.learned ?? true) : message.content)),
-  ).toEqual([...["Hi", false, "And?", false, "So?", true]]);
-  expect(() => readSteps([step("system", "", { observation: { results: [{ content: "compacted" }] } })])).toThrow(
-    "steps.6.observation",
-  );
-});
