@@ -22,7 +22,8 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
     .description("Averages the entropy of action tokens around tool results over a run's training rollouts.")
     .argument("<folder>", "the run's folder")
     .option("--json", "print every point as JSON")
-    .addHelpText("after", examples("runs entropy runs/office-arpo-1"))
+    .option("--svg <file>", "draw it there")
+    .addHelpText("after", examples("runs entropy runs/office-arpo-1 --svg entropy.svg"))
     .action(async (folder, flags) => {
       const { entropyCommand } = await import("./entropy.ts");
       entropyCommand(folder, flags, screen);
