@@ -36,6 +36,15 @@ export function composed<const Kind extends string, Advantage extends z.ZodType,
   });
 }
 
+/** A part with its own defaults, whose kind is fixed. */
+export function part<const Kind extends string, const Settings extends z.ZodRawShape>(
+  kind: Kind,
+  { settings }: { readonly settings: Settings },
+) {
+  // zod cannot see that all keys of a generic shape have defaults.
+  return z.strictObject({ kind: fixed(kind), ...settings }).prefault({} as never);
+}
+
 export function groupRelative<const Std extends "group" | "none">(std: Std) {
   return z.strictObject({ kind: fixed("group-relative"), ...groupRelativeKind.settings, std: fixed(std) }).prefault({});
 }

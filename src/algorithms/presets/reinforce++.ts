@@ -1,12 +1,10 @@
-import { z } from "zod";
 import { normalisedReturnsKind } from "../advantages/normalised-returns.ts";
-import { fixed } from "./parts.ts";
-import { composed, definePreset, ppu } from "./preset.ts";
+import { composed, definePreset, part, ppu } from "./preset.ts";
 
 export const reinforcePlusPlus = definePreset({
   source: "arXiv:2501.03262",
   settings: composed("reinforce++", {
-    advantage: z.strictObject({ kind: fixed("normalised-returns"), ...normalisedReturnsKind.settings }).prefault({}),
+    advantage: part("normalised-returns", normalisedReturnsKind),
     update: ppu("token"),
     aggregation: "token-mean",
   }),

@@ -14,17 +14,13 @@ import { createRun, reopenRun } from "../../runs/write.ts";
 import { resolveConfig } from "../config/config.ts";
 import type { UserConfig } from "../config/user-config.ts";
 import type { TrainingEvent } from "../record/events.ts";
+import { small as ofRecord } from "../record.fixture.ts";
 import { train } from "../trainer.ts";
 
 const small: UserConfig = {
-  environment: "letters",
-  rollout: { tasksPerStep: 3, groupSize: 4, maxTokens: 4 },
-  optimizer: { learningRate: 0.1, schedule: "constant" },
+  ...ofRecord,
+  rollout: { ...ofRecord.rollout, tasksPerStep: 3 },
   algorithm: { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0.002 },
-  evaluation: { tasks: 0 },
-  checkpoint: { every: 2, keep: 2 },
-  steps: 6,
-  seed: 5,
 };
 const ahead = (steps: number, more: UserConfig = {}): UserConfig => ({ ...more, rollout: { ...more.rollout, ahead: steps } });
 
