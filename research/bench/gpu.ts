@@ -4,8 +4,8 @@
  *     npx jiti research/bench/gpu.ts --device cuda --shape smollm2 --precision float32
  *     CUDA_LAUNCH_BLOCKING=1 npx jiti research/bench/gpu.ts --device cuda --what profile
  *
- * A profile says what the kernels of each session take, a run on average, by ONNX operator and by the operator and modules of the engine's graph. On a
- * GPU it has the first two runs of a decoding step, as replays have no kernels of their own; without the variable its times are those of launches.
+ * A profile says what the kernels of each session take, by ONNX operator and by the operator and modules of the engine's graph. Steps are not recorded
+ * for it, as replays have no kernels of their own; without the variable its times are those of launches.
  *
  * PyTorch's side is peers/gpu.py. Numbers of both are medians of a few rounds of one process each; compare those of one sitting.
  */
@@ -76,12 +76,12 @@ async function train(rounds = 6): Promise<void> {
 }
 
 /** Decoding behind cached contexts. */
-async function sample(): Promise<void> {
-  const [cached, maxTokens] = [Number(values.cached), Number(values.tokens)];
+async function sample(all = values.rows, maxTokens = Number(values.tokens)): Promise<void> {
+  const cached = Number(values.cached);
   const sampling = { cacheBytes: 64 * 2 ** 30 };
   const engine = new LocalEngine(model(), { model: "random", ...options, lora, sampling });
   const { crossed } = (await nativeRuntime()).device;
-  for (const rows of values.rows.split(",").map(Number)) {
+  for (const rows of all.split(",").map(Number)) {
     const contexts = Array.from({ length: rows }, (_, row) => randomTokens(engine.info.vocabularySize, cached, "row", row));
     const round = (most: number, seed: number) =>
       Promise.all(
@@ -105,7 +105,9 @@ async function sample(): Promise<void> {
 }
 
 async function profile(): Promise<void> {
-  for (const [name, work] of Object.entries({ training: () => train(2), sampling: sample }))
+  const works: [string, () => Promise<void>][] = [["training", () => train(4)]];
+  for (const rows of values.rows.split(",")) works.push([`sampling with ${rows} rows`, () => sample(rows, 8)]);
+  for (const [name, work] of works)
     for (const session of await profiled(work)) say(`PROFILE of ${name}: ${profileText(session)}`);
 }
 

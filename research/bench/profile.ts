@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { nativeRuntime } from "../../extensions/local/machine/native.ts";
+import { median } from "./measure.ts";
 
 /** ONNX Runtime's profile: what a session and its nodes took, in microseconds. */
 const profileSchema = z.array(
@@ -21,7 +22,7 @@ interface Share {
   readonly milliseconds: number;
 }
 
-/** Of one session, a run on average. */
+/** Of one session: medians of its runs, the first of which loads kernels. */
 export interface SessionProfile {
   readonly runs: number;
   readonly nodes: number;
@@ -48,29 +49,35 @@ export async function profiled(work: () => Promise<void>): Promise<SessionProfil
 
 function summary(text: string): SessionProfile {
   const events = profileSchema.parse(JSON.parse(text));
-  const kernels = events.filter(({ cat, name }) => cat === "Node" && name.endsWith("_kernel_time"));
   const runs = Math.max(1, events.filter(({ name }) => name === "SequentialExecutor::Execute").length);
-  const shares = (nameOf: (event: (typeof kernels)[number]) => string): Share[] => {
+  const nodes = new Map<string, { readonly operator: string; readonly times: number[] }>();
+  for (const { cat, name, dur, args } of events) {
+    if (cat !== "Node" || !name.endsWith("_kernel_time")) continue;
+    const node = nodes.get(name) ?? { operator: args?.op_name ?? "unknown", times: [] };
+    node.times.push(dur / 1000);
+    nodes.set(name, node);
+  }
+  const shares = (nameOf: (name: string, operator: string) => string): Share[] => {
     const sums = new Map<string, { nodes: number; milliseconds: number }>();
-    for (const event of kernels) {
-      const { nodes, milliseconds } = sums.get(nameOf(event)) ?? { nodes: 0, milliseconds: 0 };
-      sums.set(nameOf(event), { nodes: nodes + 1 / runs, milliseconds: milliseconds + event.dur / 1000 / runs });
+    for (const [name, { operator, times }] of nodes) {
+      const sum = sums.get(nameOf(name, operator)) ?? { nodes: 0, milliseconds: 0 };
+      sums.set(nameOf(name, operator), { nodes: sum.nodes + 1, milliseconds: sum.milliseconds + median(times) });
     }
     const all = [...sums].map(([name, sum]) => ({ name, ...sum }));
     return all.sort((a, b) => b.milliseconds - a.milliseconds);
   };
-  const operators = shares(({ args }) => args?.op_name ?? "unknown");
-  const groups = shares(({ name }) => (/ #\d/.exec(name) === null ? "added by ONNX Runtime" : name.replace(/ #\d.*/, "")));
+  const operators = shares((_, operator) => operator);
+  const groups = shares((name) => (/ #\d/.test(name) ? name.replace(/ #\d.*/, "") : "added by ONNX Runtime"));
   const milliseconds = operators.reduce((sum, each) => sum + each.milliseconds, 0);
-  return { runs, nodes: kernels.length / runs, milliseconds, operators, groups };
+  return { runs, nodes: nodes.size, milliseconds, operators, groups };
 }
 
 /** The tables of a profile for people. @param most lines of each */
-export function profileText({ runs, nodes, milliseconds, operators, groups }: SessionProfile, most = 12): string {
+export function profileText({ runs, nodes, milliseconds, operators, groups }: SessionProfile, most = 16): string {
   const table = (shares: readonly Share[]) =>
     shares
       .slice(0, most)
       .map((each) => `  ${each.milliseconds.toFixed(3).padStart(9)} ms ${each.nodes.toFixed(0).padStart(5)} nodes  ${each.name}`);
-  const head = `${runs} runs of ${nodes.toFixed(0)} nodes, ${milliseconds.toFixed(2)} ms in nodes a run`;
+  const head = `${runs} runs of ${nodes.toFixed(0)} nodes, ${milliseconds.toFixed(2)} ms in nodes, by medians`;
   return [head, " by operator", ...table(operators), " by group", ...table(groups)].join("\n");
 }

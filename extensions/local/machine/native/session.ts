@@ -247,7 +247,7 @@ export class Native implements Runtime<NativeSession> {
   readonly InferenceSession = {
     create: (model: Uint8Array, options: SessionOptions): Promise<NativeSession> => this.#create(model, options),
   };
-  /** A folder where each session that is made from now on writes what its nodes take, when it is closed. */
+  /** A folder where each session that is made from now on writes what its nodes take, when it is closed. CUDA's are not recorded then. */
   profiles: string | undefined;
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
@@ -282,7 +282,8 @@ export class Native implements Runtime<NativeSession> {
       if (options.enableCpuMemArena === false) library.call("DisableCpuMemArena", made);
       if (options.enableMemPattern === false) library.call("DisableMemPattern", made);
       for (const [key, value] of entriesOf(options.extra)) library.call("AddSessionConfigEntry", made, key, value);
-      append(library, made, provider, typeof first === "string" ? {} : { ...first, name: undefined });
+      const recording = this.profiles === undefined ? {} : { enable_cuda_graph: "0" }; // a replay has no nodes to time
+      append(library, made, provider, typeof first === "string" ? {} : { ...first, name: undefined, ...recording });
       const kept = addExternal(library, made, options.externalData);
       const bytes = model.byteLength;
       const session = await library.makeAside("CreateSessionFromArray", this.#environment, model, bytes, made);
