@@ -7,8 +7,6 @@ import { deepResearchSettingsSchema } from "./benchmarks/settings.ts";
 import { type BenchmarkName, benchmarks } from "./benchmarks/table.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { bfclSettingsSchema } from "./bfcl/settings.ts";
-import { knowledgeEnvironment } from "./knowledge/knowledge.ts";
-import { knowledgeSettingsSchema } from "./knowledge/settings.ts";
 import { officeUserEnvironment } from "./office-user/office-user.ts";
 import { officeUserSettingsSchema } from "./office-user/settings.ts";
 
@@ -18,7 +16,6 @@ const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's
 /** Environments of research alone: `npm run research -- train --env NAME`. */
 export const researchExtensions: readonly Extension[] = [
   { environments: { "office-user": { create: officeUserEnvironment, settings: officeUserSettingsSchema } } },
-  { environments: { knowledge: { create: knowledgeEnvironment, settings: knowledgeSettingsSchema } } },
   { environments: { bfcl: { create: bfclEnvironment, settings: bfclSettingsSchema } } },
   { environments: { appworld: { create: appworldEnvironment, settings: appworldSettingsSchema, acts: [appworldAct] } } },
   {

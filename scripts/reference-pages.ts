@@ -17,7 +17,7 @@ import { settingsSchema } from "../src/training/config/settings.ts";
 const root = join(import.meta.dirname, "..");
 export const pages = [
   ...["docs/configuration.md", "docs/cli.md"],
-  ...["knowledge/README.md", "bfcl/README.md", "benchmarks/deep-research.md"].map((name) => `research/${name}`),
+  ...["bfcl/README.md", "benchmarks/deep-research.md"].map((name) => `research/${name}`),
 ].map((name) => join(root, name));
 
 const table = (heading: readonly string[], rows: readonly (readonly string[])[]) =>

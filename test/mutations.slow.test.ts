@@ -120,7 +120,7 @@ async function mutateFolder(folder: string, name: string, use: () => unknown, co
 test("1,000 mutated configurations: accepted, or refused by an error that names the setting", async () => {
   const configurations: UserConfig[] = [
     {},
-    { algorithm: "arpo", environment: "knowledge" },
+    { algorithm: "arpo", environment: "calculator" },
     { algorithm: "ppo", engine: { lora: {} } },
     { algorithm: "dapo", rewards: [{ kind: "environment" }, { kind: "length", target: 20 } as never] },
   ];

@@ -22,23 +22,16 @@ async function readIn(name: string, settings: unknown): Promise<unknown[]> {
         tools.map((tool) => [tool.name, tool.description, parametersAsJsonSchema(tool)]),
       );
       read.push(environment.expert?.play(task).messages);
-      for (const behaviour of environment.expert?.behaviours ?? [])
-        read.push(environment.expert?.play(task, { [behaviour]: "never" }).messages);
     }
   return read;
 }
 
 // What models read is part of every result. A change of words that reaches it, by a renaming for instance, fails here.
 test.each([
-  ["office", {}, "fc7bad4303dd"],
-  ["office", { prompt: "full", difficulty: "large" }, "4c655bd7b360"],
-  ["office", { scenario: "search" }, "667bf381d895"],
-  ["office", { scenario: "handover" }, "ab0cfad8d66a"],
-  ["office", { scenario: "history" }, "90b6a8bd76ff"],
-  ["knowledge", {}, "8fda1e71da6f"],
-  ["knowledge", { prompt: "full" }, "6f157e5b70ea"],
-  ["calculation", {}, "b08b988b77a9"],
-  ["calculator", {}, "9c73c403add8"],
+  ["office", {}, "be1128132b38"],
+  ["office", { prompt: "full", difficulty: "large" }, "7c206b553486"],
+  ["calculation", {}, "247210b46dd9"],
+  ["calculator", {}, "a63e5f6d6544"],
 ])("what a model reads in %s %j", async (name, settings, expected) => {
   expect(digest(await readIn(name, settings))).toBe(expected);
 });

@@ -78,7 +78,6 @@ test("so does one whose rollouts are sampled ahead, and it writes the same bytes
 test.each([
   ["adapter", "adapter/adapter_model.safetensors"],
   ["agent", "model.safetensors"],
-  ["knowledge", "model.safetensors"],
 ] as const)(
   "a killed run of kind %s goes on with the same bytes, and no flipped bit in it is read as other content",
   async (kind, weights) => {

@@ -29,7 +29,6 @@ const kinds = {
   ahead: letters(2),
   adapter: { environment: lettersEnvironment(), engine: { threads: 1, lora: { rank: 4 } } },
   agent: { environment: agent() },
-  knowledge: { environment: "knowledge", model: "default" },
 } satisfies Record<string, UserConfig>;
 
 export type Kind = keyof typeof kinds;

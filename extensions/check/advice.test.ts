@@ -85,11 +85,12 @@ test("advise plays a model, lists what fits and says what is next", async () => 
   expect(learns.out).toMatch(/smollm2 .* itself .*too long/);
   expect(learns.out).not.toMatch(/qwen3-4b/);
   expect(learns.out).toMatch(/it can learn here\. .* train --env office/);
-  const other = await invoke("advise", "--env", "knowledge", "--model", "bundled:office", "--json", ...small);
+  const shown = ["--set", "rollout.hiddenTools=allow"];
+  const other = await invoke("advise", "--env", "calculator", "--model", "bundled:office", "--json", ...small, ...shown);
   const { chances, fitting, memoryBytes } = JSON.parse(other.out);
   expect(chances).toMatchObject({ verdict: "format", successes: 0 });
   const { cost } = JSON.parse(other.out);
-  const steps = resolveConfig({ environment: "knowledge" }).steps;
+  const steps = resolveConfig({ environment: "calculator" }).steps;
   for (const { bytes, seconds, parameters } of fitting) {
     expect(bytes).toBeLessThanOrEqual(memoryBytes);
     expect(seconds).toBeGreaterThan(steps * (cost.samplingPerStep + cost.trainingPerStep));

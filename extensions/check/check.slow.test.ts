@@ -15,13 +15,3 @@ test("the office gives nothing away: the expert solves it, and nothing that unde
   expect(report.overlap).toHaveLength(7);
   expect(report.unchecked).toEqual(["No model was measured."]);
 });
-
-test("the knowledge world gives nothing away either", async () => {
-  const environment = createEnvironment("knowledge", {});
-  const report = await checkEnvironment(environment, { seed: 1, tasks: 160, trainingTasks: 300, rollout });
-  expect(report.expert?.mean).toBe(1);
-  expect(report.policies.length).toBeGreaterThanOrEqual(14);
-  expect(report.policies.filter(({ success }) => success.mean > 0.15)).toEqual([]);
-  expect(report.overlap.map(({ shared }) => shared)).toEqual([0, 0, 0]);
-  expect(report.unchecked).toEqual(["No model was measured."]);
-});

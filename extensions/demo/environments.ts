@@ -31,37 +31,17 @@ function drawChoice({ numbers }: Problem, random: Random): Choice {
   return { operation: random.pick(operations), numbers: first === a ? [a, b] : [b, a] };
 }
 
-/** The choices of policies that leave out one thing that problems ask for. */
-const lazyChoices: Readonly<Record<string, (problem: Problem) => Choice>> = {
-  "chooses the operation": (problem) => ({ ...problem, operation: "+" }),
-  "orders the numbers": (problem) => {
-    const [a, b] = problem.numbers;
-    return { ...problem, numbers: problem.prompt.indexOf(`${a}`) <= problem.prompt.indexOf(`${b}`) ? [a, b] : [b, a] };
-  },
-};
-
 /** @param act the messages of an answer @param rewardOf of a whole conversation */
 function expertOf(
   act: (choice: Choice) => readonly Message[],
   rewardOf: (problem: Problem, conversation: readonly Message[]) => number,
 ): Expert<DefinedTask<Problem>> {
   return {
-    behaviours: Object.keys(lazyChoices),
-    play: ({ request }, lazy = {}) => {
-      let choice = request;
-      for (const [name, choose] of Object.entries(lazyChoices))
-        if (lazy[name] === "never") choice = { ...choice, ...choose(choice) };
-      const messages = act(choice);
-      return { messages, score: { reward: rewardOf(request, messages), behaviours: calledFor(request) } };
+    play: ({ request }) => {
+      const messages = act(request);
+      return { messages, score: { reward: rewardOf(request, messages) } };
     },
   };
-}
-
-/** The behaviours without which a problem is not solved. The expert does them. */
-function calledFor(problem: Problem): Record<string, true> {
-  const fails = (choice: Choice) => calculate(choice.numbers[0], choice.operation, choice.numbers[1]) !== problem.answer;
-  const needed = Object.entries(lazyChoices).filter(([, choose]) => fails(choose(problem)));
-  return Object.fromEntries(needed.map(([name]) => [name, true]));
 }
 
 const lastText = (conversation: readonly Message[]) => conversation.at(-1)?.content ?? "";

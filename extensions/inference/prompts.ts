@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import type { Chat, ChatContext } from "../../src/chat/chat.ts";
 import { Context } from "../../src/core/context.ts";
 import { ModelError } from "../../src/core/errors.ts";
-import { type Message, visibleMessages } from "../../src/core/messages.ts";
+import type { Message } from "../../src/core/messages.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
 import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -86,8 +86,7 @@ export class Prompts {
     });
     if ("refused" in answer) throw new ModelError(answer.refused.subject, answer.refused.value, answer.refused);
     const { text, ids } = answer;
-    const visible = visibleMessages(messages);
-    return { context: { tools, ids: Context.of(ids, visible), text, rewritten: false }, continued: answer.continued };
+    return { context: { tools, ids: Context.of(ids, messages), text, rewritten: false }, continued: answer.continued };
   }
 
   async #next(): Promise<void> {

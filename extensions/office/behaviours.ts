@@ -1,10 +1,7 @@
 import type { BehaviourCount } from "../../src/core/trajectory.ts";
-import { cabinetOf, places } from "./archive.ts";
 import { isRefusal } from "./closing.ts";
 import type { Habit } from "./expert.ts";
-import { saysEnough } from "./handover.ts";
-import { courierOf, fileTypes, folderOf } from "./rules.ts";
-import type { OfficeSettings } from "./settings.ts";
+import { courierOf, folderOf } from "./rules.ts";
 import type { Request } from "./task.ts";
 import { type MadeCall, refusals } from "./tools.ts";
 import type { World } from "./world.ts";
@@ -20,29 +17,8 @@ export const behaviours = {
   "does the same to the new person": ["same"],
   "chooses the right folder": ["folder"],
   "chooses the courier of the day": ["courier"],
-  "hands over what is needed": ["handover"],
-  "opens the cabinet of the type": ["cabinet"],
-  "searches by halves": ["walk"],
-  "brings both papers": ["half"],
 } as const satisfies Record<string, readonly Habit[]>;
 export type Behaviour = keyof typeof behaviours;
-
-/** The behaviours that a scenario calls for. */
-export function behavioursOf(scenario: OfficeSettings["scenario"]): readonly Behaviour[] {
-  const search: readonly Behaviour[] = ["opens the cabinet of the type", "searches by halves", "brings both papers"];
-  const office = (Object.keys(behaviours) as Behaviour[]).filter(
-    (name) => name !== "hands over what is needed" && !search.includes(name),
-  );
-  if (scenario === "search") return ["asks which of two people", ...search];
-  if (scenario === "requests") return office;
-  const ofFiles: readonly Behaviour[] = [
-    "reads the note before sharing",
-    "does the same to the new person",
-    "chooses the right folder",
-  ];
-  const shared = office.filter((name) => !ofFiles.includes(name));
-  return scenario === "handover" ? [...shared, "hands over what is needed"] : shared;
-}
 
 /** The actions of an assistant about one request. */
 export interface RequestRecord {
@@ -52,21 +28,12 @@ export interface RequestRecord {
   readonly calls: readonly MadeCall[];
   readonly asked: boolean;
   readonly closing: string;
-  /** The note that was left for the next shift. */
-  readonly note?: string;
 }
 
-/**
- * Counts how often each behaviour was called for, judged by what the assistant had seen, and how often it was done.
- * @param byNote true if the next request is understood by the note alone
- */
-export function countBehaviours(requests: readonly RequestRecord[], byNote = false): Partial<Record<Behaviour, BehaviourCount>> {
+/** Counts how often each behaviour was called for, judged by what the assistant had seen, and how often it was done. */
+export function countBehaviours(requests: readonly RequestRecord[]): Partial<Record<Behaviour, BehaviourCount>> {
   const counts: Partial<Record<Behaviour, BehaviourCount>> = {};
-  const notes = requests.flatMap(({ request, note }, i): [Behaviour, boolean][] => {
-    const isNeeded = byNote && note !== undefined && requests[i + 1]?.request.followsUp === true;
-    return isNeeded ? [["hands over what is needed", saysEnough(note, request.note)]] : [];
-  });
-  for (const [behaviour, isDone] of [...requests.flatMap(occasions), ...notes]) {
+  for (const [behaviour, isDone] of requests.flatMap(occasions)) {
     const { done, called } = counts[behaviour] ?? { done: 0, called: 0 };
     counts[behaviour] = { done: done + Number(isDone), called: called + 1 };
   }
@@ -105,20 +72,6 @@ function occasions({ request, world, calls, asked, closing }: RequestRecord): [B
     if (file !== undefined) all.push(["chooses the right folder", args.folder === folderOf[file.type]]);
   }
   for (const { args } of of("send_parcel")) all.push(["chooses the courier of the day", args.courier === courierOf[world.today]]);
-  all.push(...searching(request, calls));
-  return all;
-}
-
-function searching(request: Request, calls: readonly MadeCall[]): [Behaviour, boolean][] {
-  const all: [Behaviour, boolean][] = [];
-  const type = fileTypes.find((type) => request.text.includes(`${type}s `));
-  const opened = calls.find(({ tool, result }) => tool === "open_cabinet" && result === "ok");
-  if (type !== undefined && opened !== undefined)
-    all.push(["opens the cabinet of the type", opened.args.cabinet === cabinetOf[type]]);
-  const look = calls.find(({ tool }) => tool === "look");
-  if (look !== undefined) all.push(["searches by halves", Math.abs(Number(look.args.place) - (places + 1) / 2) < places / 4]);
-  const brought = calls.filter(({ tool, result }) => tool === "bring" && result === "ok").length;
-  if (brought > 0) all.push(["brings both papers", brought > 1]);
   return all;
 }
 

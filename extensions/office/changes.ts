@@ -14,14 +14,13 @@ export function sameLines(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((line, i) => line === b[i]);
 }
 
-function linesOf({ events, files, sent, payments, parcels, archive }: World): string[] {
+function linesOf({ events, files, sent, payments, parcels }: World): string[] {
   return [
     ...events.map(({ id, day, time, room }) => `event ${id} ${day} ${time}${room === undefined ? "" : ` room ${room}`}`),
     ...files.map(({ id, folder, sharedWith }) => `file ${id} in ${folder ?? "no folder"} for ${[...sharedWith].sort()}`),
     ...sent.map(({ to, text }) => `sent ${to}: ${plain(text)}`),
     ...payments.map(({ to, amount }) => `paid ${to} ${amount}`),
     ...parcels.map(({ to, courier }) => `parcel to ${to} by ${courier}`),
-    ...(archive?.brought ?? []).map(({ number, to }) => `brought ${to} ${number}`),
   ];
 }
 

@@ -41,11 +41,6 @@ const meanings: readonly (readonly string[])[] = [
     "(a|the) parcel (was sent|is on its way) to {name}",
   ]),
   claimed([
-    "brought {name} the papers {one} and {other}",
-    "(I|I have) brought {name} the papers {one} and {other}",
-    "(|I |I have )brought {one} and {other} to {name}",
-  ]),
-  claimed([
     "shared {file} with {name}",
     "(I|I have) shared {file} with {name}",
     "{file} (is|was) shared with {name}",

@@ -8,7 +8,6 @@ import type { Score } from "../../src/environments/environment.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
 import type { ExpertState, Habit } from "./expert.ts";
 import { chanceOf, drawSlips, type SlipChance } from "./habits.ts";
-import { emptyNote, lost } from "./handover.ts";
 import type { KindName } from "./kinds.ts";
 import type { Step } from "./plan.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
@@ -63,14 +62,8 @@ export function demonstrate(
   const episode = startEpisode(task, { reward: "sparse", prompt: "short" });
   const messages = [...episode.messages];
   const stumbles: number[] = [];
-  let isLost = false;
-  for (const [i, request] of task.requests.entries()) {
+  for (const request of task.requests) {
     kind = request.kind;
-    if (isLost && request.followsUp) {
-      // With a note that says nothing, a request that builds on the one before cannot be understood.
-      say(lost, episode, messages);
-      break;
-    }
     const plan = request.solve(state);
     let step = plan.next();
     while (!step.done) {
@@ -81,10 +74,6 @@ export function demonstrate(
       step = plan.next(answerTo(step.value, episode, messages));
     }
     say(step.value, episode, messages);
-    if (task.shifts === undefined || i + 1 === task.requests.length) continue;
-    const isEmpty = slips("handover");
-    say(isEmpty ? emptyNote : request.note, episode, messages);
-    isLost = task.shifts === "note" && (isEmpty || request.note === emptyNote);
   }
   return { task, messages, slipped, stumbles, score: episode.score() };
 }

@@ -4,7 +4,6 @@ import type { Episode, Reply, Score } from "../../src/environments/environment.t
 import { countBehaviours, type RequestRecord } from "./behaviours.ts";
 import { changesBetween, sameLines } from "./changes.ts";
 import { saysTheSame } from "./closing.ts";
-import { askForNote, cutNote } from "./handover.ts";
 import type { KindName } from "./kinds.ts";
 import { couriers, folders } from "./rules.ts";
 import type { OfficeSettings } from "./settings.ts";
@@ -19,8 +18,6 @@ interface State {
   /** Calls that were made for the open request. */
   readonly calls: readonly MadeCall[];
   readonly question?: Question;
-  /** True while a note for the next shift is asked for. */
-  readonly handingOver: boolean;
 }
 
 /** Whether asking was right: only of two people that the assistant has seen. */
@@ -28,8 +25,6 @@ type Question = "fitting" | "needless";
 
 interface ClosedRequest extends RequestRecord {
   readonly question?: Question;
-  /** The note that was left behind it. */
-  readonly note?: string;
   /** The state when it was closed. */
   readonly after: World;
 }
@@ -54,14 +49,13 @@ export interface OfficeEpisode extends Episode {
 }
 
 export function startEpisode(task: OfficeTask, settings: Pick<OfficeSettings, "reward" | "prompt">): OfficeEpisode {
-  return episodeFrom(task, settings, { world: cloneWorld(task.world), closed: [], calls: [], handingOver: false });
+  return episodeFrom(task, settings, { world: cloneWorld(task.world), closed: [], calls: [] });
 }
 
 function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" | "prompt">, start: State): OfficeEpisode {
   const { world } = start;
-  let { closed, calls, question, handingOver } = start;
-  const user = (content: string, fresh = false) =>
-    ({ done: false, messages: [{ role: "user", content, ...(fresh ? { fresh } : {}) }] }) as const;
+  let { closed, calls, question } = start;
+  const user = (content: string) => ({ done: false, messages: [{ role: "user", content }] }) as const;
   return {
     messages: [
       { role: "system", content: prompts[settings.prompt] },
@@ -73,13 +67,6 @@ function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" |
     reply({ content }: AssistantMessage): Reply {
       const request = task.requests[closed.length];
       if (request === undefined) return { done: true };
-      if (handingOver) {
-        handingOver = false;
-        const note = cutNote(content);
-        closed = closed.map((one, i) => (i === closed.length - 1 ? { ...one, note } : one));
-        calls = [];
-        return user(`Note: ${note} Now: ${request.text}`, task.shifts === "note");
-      }
       if (content.includes("?") && question === undefined) {
         const sawTwo = calls.some(({ tool, result }) => tool === "find_contact" && Array.isArray(result) && result.length > 1);
         question = sawTwo && request.meant !== undefined ? "fitting" : "needless";
@@ -92,12 +79,10 @@ function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" |
       ];
       [calls, question] = [[], undefined];
       const next = task.requests[closed.length];
-      if (next === undefined) return { done: true };
-      handingOver = task.shifts !== undefined;
-      return user(handingOver ? askForNote : next.text);
+      return next === undefined ? { done: true } : user(next.text);
     },
     score: () => scoreOf(task, closed, settings.reward),
-    clone: () => episodeFrom(task, settings, { world: cloneWorld(world), closed, calls, question, handingOver }),
+    clone: () => episodeFrom(task, settings, { world: cloneWorld(world), closed, calls, question }),
   };
 }
 
@@ -127,7 +112,7 @@ function scoreOf(task: OfficeTask, closed: readonly ClosedRequest[], reward: Off
       needless: closed.filter(({ question }) => question === "needless").length,
       ...Object.fromEntries(task.kinds.map((kind) => [`kind.${kind}`, mean(ofKind(kind))])),
     },
-    behaviours: countBehaviours(closed, task.shifts === "note"),
+    behaviours: countBehaviours(closed),
   };
 }
 

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { ToolCall } from "../../src/core/messages.ts";
-import type { Id } from "./archive.ts";
 import { close, type Plan } from "./plan.ts";
 import { refusals } from "./tools.ts";
 import { days } from "./vocabulary.ts";
+import type { Id } from "./world.ts";
 
 /**
  * Bad habits of an assistant: each is another choice at one point. The demonstrations fall into most of them more often than not, so that a
@@ -21,10 +21,6 @@ export const habits = [
   "same", // does the follow-up to the person of the request before
   "folder", // puts a file into the favourite folder, or any
   "courier", // sends a parcel with the favourite courier, or any
-  "handover", // leaves the next shift a note that says nothing
-  "cabinet", // opens the favourite cabinet, or any
-  "walk", // looks at one place after the other
-  "half", // brings one of two papers and claims both
 ] as const;
 export type Habit = (typeof habits)[number];
 
@@ -69,8 +65,6 @@ function notFound(state: ExpertState, name: string, claim: string): never {
 export interface PersonAction {
   /** True for a message, which goes to the deputy of somebody who is away. */
   readonly redirects: boolean;
-  /** The action in a note for the next shift. */
-  readonly note: string;
   /** Returns the words that are said when it is done. */
   claim(name: string): string;
   /** Does it. @param claim the words to close with */
@@ -84,7 +78,7 @@ export function* toPerson(state: ExpertState, said: string, action: PersonAction
 }
 
 /** Looks a person up; asks where the name fits several, and looks the answer up; goes to the deputy of somebody who is away. */
-export function* lookUp(state: ExpertState, said: string, { redirects, claim }: Omit<PersonAction, "run" | "note">): Plan<Found> {
+export function* lookUp(state: ExpertState, said: string, { redirects, claim }: Omit<PersonAction, "run">): Plan<Found> {
   state.contact = undefined;
   const found = yield* find("find_contact", { name: said });
   let [person] = found;

@@ -99,7 +99,6 @@ export const share: Kind = {
         }
         return yield* toPerson(state, said, {
           redirects: false,
-          note: `share ${name}`,
           claim,
           run: (state, contact, words) => act(state, "share_file", { id, contact }, words),
         });

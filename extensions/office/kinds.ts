@@ -1,4 +1,3 @@
-import { fetchPapers } from "./archive-requests.ts";
 import { book, cancel, makeIt, move, when } from "./calendar-requests.ts";
 import { deleteFile, fileAway, share } from "./file-requests.ts";
 import type { Kind } from "./kind.ts";
@@ -20,13 +19,10 @@ export const kinds = {
   make_it: makeIt,
   when,
   cancel,
-  fetch: fetchPapers,
 } as const satisfies Record<string, Kind>;
 
 export type KindName = keyof typeof kinds;
 export const kindNames = Object.keys(kinds) as [KindName, ...KindName[]];
-/** The kinds of the default office. */
-export const officeKinds: readonly KindName[] = kindNames.filter((name) => name !== "fetch");
 export const kindOf = (name: KindName): Kind => kinds[name];
 export const isFollowUp = (name: KindName) => kindOf(name).needs !== undefined;
 

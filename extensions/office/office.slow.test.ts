@@ -7,20 +7,14 @@ import { tasks } from "./office.fixture.ts";
 
 /** Picking the first of two is right half of the time, and so is reading no note where it says "for all". */
 const lucky: readonly Habit[] = ["first", "note"];
-/**
- * What is chosen does not matter where the tool is closed, nor to whom a message is meant where both have the same deputy, nor how one searches
- * where both papers lie at the first places.
- */
+/** What is chosen does not matter where the tool is closed, nor to whom a message is meant where both have the same deputy. */
 const withoutEffect = 0.2;
-
-const searchHabits: readonly Habit[] = ["cabinet", "walk", "half"];
 
 test.each(habits)("the habit %s costs the reward, and is counted as the behaviour that it leaves out", (habit) => {
   const behaviour = (Object.keys(behaviours) as Behaviour[]).find((name) =>
     (behaviours[name] as readonly Habit[]).includes(habit),
   );
-  const scenario = habit === "handover" ? "handover" : searchHabits.includes(habit) ? "search" : "requests";
-  const slipped = tasks({ scenario }, "train", scenario === "requests" ? 400 : 60)
+  const slipped = tasks({}, "train", 400)
     .map((task) => demonstrate(task, randomStream(1, task.id), { slip: { [habit]: 1 } }))
     .filter((demonstration) => demonstration.slipped.length > 0);
   expect(slipped.length).toBeGreaterThan(5);

@@ -2,10 +2,8 @@ import { EnvError } from "../../src/core/errors.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import type { Environment, Split } from "../../src/environments/environment.ts";
-import { behaviours, behavioursOf } from "./behaviours.ts";
 import { demonstrate } from "./demonstrations.ts";
 import { startEpisode } from "./episode.ts";
-import type { Habit } from "./expert.ts";
 import { completeSettings, officeSettingsSchema } from "./settings.ts";
 import { drawTask, hasChallenge, type OfficeTask, officeSplits } from "./task.ts";
 
@@ -31,12 +29,6 @@ export function officeEnvironment(userSettings: unknown = {}): Environment<Offic
       return drawTask(settings, split, index);
     },
     start: (task) => startEpisode(task, settings),
-    expert: {
-      behaviours: behavioursOf(settings.scenario),
-      play(task, lazy = {}) {
-        const left = Object.entries(behaviours).flatMap(([name, habits]): readonly Habit[] => (name in lazy ? habits : []));
-        return demonstrate(task, randomStream(0), { slip: Object.fromEntries(left.map((habit) => [habit, 1])) });
-      },
-    },
+    expert: { play: (task) => demonstrate(task, randomStream(0)) },
   };
 }

@@ -19,14 +19,12 @@ function onePerson(scene: Scene, words: Draft["words"], action: PersonAction): D
 
 const paying = (amount: number): PersonAction => ({
   redirects: false,
-  note: `pay ${amount}`,
   claim: (name) => `Paid ${name} ${amount}.`,
   run: (state, id, claim) => act(state, "pay", { id, amount }, claim),
 });
 
 const telling = (text: string): PersonAction => ({
   redirects: true,
-  note: `message ${text}`,
   claim: (name) => `Told ${name}.`,
   run: (state, id, claim) => act(state, "send_message", { id, text }, claim),
 });
@@ -34,7 +32,6 @@ const telling = (text: string): PersonAction => ({
 /** Asks for the day, and sends with the courier that drives on it. */
 const sending: PersonAction = {
   redirects: false,
-  note: "parcel",
   claim: (name) => `Sent ${name} a parcel.`,
   *run(state, id, claim) {
     const today = dayOf(yield { name: "today", arguments: {} });

@@ -1,23 +1,17 @@
 import { z } from "zod";
 import { settingsDoor } from "../../src/core/door.ts";
-import { isFollowUp, type KindName, kindNames, officeKinds } from "./kinds.ts";
+import { isFollowUp, kindNames } from "./kinds.ts";
 import type { WorldSize } from "./world.ts";
 
 const range = z
   .strictObject({ min: z.int().min(1).max(8), max: z.int().min(1).max(8) })
   .refine(({ min, max }) => min <= max, "a range whose min is not above its max");
 
-export const scenarios = ["requests", "search", "handover", "history"] as const;
-
 export const officeSettingsSchema = settingsDoor("settings of the office", {
   difficulty: z
     .enum(["small", "default", "large"])
     .default("default")
     .describe("`small` (one request), `default` (two or three, 4 to 12 turns) or `large` (three to six, 12 to 28 turns)"),
-  scenario: z
-    .enum(scenarios)
-    .default("requests")
-    .describe("`requests`, `search`, `handover` or `history` ([scenarios](environments/office.md#scenarios))"),
   kinds: z
     .array(z.enum(kindNames))
     .refine((names) => !names.every(isFollowUp), "at least one kind that is not a follow-up")
@@ -36,7 +30,6 @@ export const officeSettingsSchema = settingsDoor("settings of the office", {
     .describe("system message: `short` for the default model, `full` with the rules of the house for others"),
 });
 
-type Scenario = (typeof scenarios)[number];
 type Parsed = z.output<typeof officeSettingsSchema>;
 interface Range {
   readonly min: number;
@@ -77,30 +70,14 @@ const difficulties: Readonly<Record<Parsed["difficulty"], Length & Pick<OfficeSe
   },
 };
 
-const shiftKinds: readonly KindName[] = ["pay", "message", "parcel", "same", "book", "move", "make_it"];
-const shifts: Length & { readonly kinds: readonly KindName[] } = {
-  kinds: shiftKinds,
-  requests: { min: 3, max: 3 },
-  turns: { min: 9, max: 18 },
-};
-
-/** The settings that a scenario decides instead of the difficulty. */
-const scenes: Readonly<Record<Scenario, (Length & { readonly kinds: readonly KindName[] }) | undefined>> = {
-  requests: undefined,
-  search: { kinds: ["fetch"], requests: { min: 1, max: 1 }, turns: { min: 12, max: 16 } },
-  handover: shifts,
-  history: shifts,
-};
-
 /** Fills in what the difficulty decides. With requests of the user's own, episodes are as long as these make them. */
 export function completeSettings(settings: Parsed): OfficeSettings {
-  const scene = scenes[settings.scenario];
-  const { size, challenge, requests, turns } = { ...difficulties[settings.difficulty], ...scene };
+  const { size, challenge, requests, turns } = difficulties[settings.difficulty];
   return {
     ...settings,
     size,
-    challenge: scene === undefined ? challenge : { requests, turns },
-    kinds: settings.kinds ?? [...(scene?.kinds ?? officeKinds)],
+    challenge,
+    kinds: settings.kinds ?? [...kindNames],
     requests: settings.requests ?? requests,
     turns: settings.requests === undefined && settings.kinds === undefined ? turns : { min: 1, max: Number.POSITIVE_INFINITY },
   };

@@ -1,17 +1,15 @@
 import { present } from "../../src/core/present.ts";
 import { type Random, randomStream, seedOf } from "../../src/core/random.ts";
 import { type Split, splits, type Task } from "../../src/environments/environment.ts";
-import { drawArchive } from "./archive.ts";
 import { changesBetween } from "./changes.ts";
 import { isRefusal } from "./closing.ts";
 import type { ExpertState } from "./expert.ts";
 import { fill, type Phrasings } from "./grammar.ts";
-import { noteOf } from "./handover.ts";
 import type { Draft, Kind, Topic } from "./kind.ts";
 import { canFollow, isFollowUp, isHeldOut, type KindName, kindOf } from "./kinds.ts";
 import { closed, type Plan } from "./plan.ts";
 import type { OfficeSettings } from "./settings.ts";
-import { type MadeCall, toolsOn } from "./tools.ts";
+import { toolsOn } from "./tools.ts";
 import { type Words, wordsOf } from "./vocabulary.ts";
 import { cloneWorld, drawWorld, type World } from "./world.ts";
 
@@ -20,8 +18,6 @@ export interface OfficeTask extends Task {
   readonly kind: string;
   readonly kinds: readonly KindName[];
   readonly requests: readonly Request[];
-  /** Whether each request is another shift's: with a note alone, or with the history in sight as well. */
-  readonly shifts?: "note" | "history";
   /** The state at the start. */
   readonly world: World;
 }
@@ -33,10 +29,6 @@ export interface Request {
   readonly meant?: string;
   /** The changes that it should make, where all earlier requests are fulfilled; see `changesBetween`. */
   readonly changes: readonly string[];
-  /** True if it can only be understood by what was before it. */
-  readonly followsUp: boolean;
-  /** The note that the expert leaves behind it. */
-  readonly note: string;
   /** The words that the expert says at the end. */
   readonly closing: string;
   /** How an expert in this state solves it. */
@@ -101,7 +93,7 @@ export function drawTask(settings: OfficeSettings, split: Split, index: number, 
 const attempts = 20_000;
 
 function drawKinds(
-  { kinds, scenario }: OfficeSettings,
+  { kinds }: OfficeSettings,
   { min, max }: OfficeSettings["requests"],
   split: Split,
   random: Random,
@@ -109,7 +101,6 @@ function drawKinds(
   const count = min + random.integer(max - min + 1);
   const names: KindName[] = [];
   while (names.length < count) names.push(drawNext(kinds, names.at(-1), random));
-  if (scenario !== "requests" && scenario !== "search" && !names.some(isFollowUp)) return undefined;
   const unseen = names.slice(1).some((name, i) => isHeldOut(present(names[i], "the request before"), name));
   return unseen === isShifted(split, "pairs") ? names : undefined;
 }
@@ -124,9 +115,6 @@ function weighted(kinds: readonly KindName[], random: Random): KindName {
   let left = random.uniform() * kinds.reduce((sum, name) => sum + kindOf(name).weight, 0);
   return kinds.find((name) => (left -= kindOf(name).weight) < 0) ?? present(kinds[0], "a kind of request");
 }
-
-/** Looks beyond the expert's. */
-const spareLooks = 1;
 
 /** The expert without bad habits. */
 const perfectExpert = (): ExpertState => ({ slips: () => false, chooses: (_, right) => right });
@@ -144,15 +132,10 @@ function tryTask(
   if (tools.length > 0 && random.chance(settings.faults))
     world.fault = { tool: random.pick(tools), state: random.chance(0.5) ? "busy" : "closed" };
 
-  if (settings.scenario === "search") world.archive = drawArchive(random, Number.POSITIVE_INFINITY);
-  const shifts = { requests: undefined, search: undefined, handover: "note", history: "history" } as const;
-
   const plan = cloneWorld(world);
   let calls = 0;
-  let looked = 0;
-  const onCall = ({ tool }: MadeCall) => {
+  const onCall = () => {
     calls++;
-    if (tool === "look") looked++;
   };
   let turns = 0;
   const toolByName = new Map(toolsOn(plan, onCall).map((tool) => [tool.name, tool]));
@@ -165,8 +148,7 @@ function tryTask(
     const drawn = drawText(kind, () => kind.draw({ world: plan, random, words, topic }), split, random);
     if (drawn === undefined) return undefined;
     const { draft, text } = drawn;
-    const buildsOn = isFollowUp(name) && shifts[settings.scenario] === undefined;
-    const solve = (state: ExpertState) => closed(buildsOn ? draft.solve(state) : afresh(draft, state));
+    const solve = (state: ExpertState) => closed(isFollowUp(name) ? draft.solve(state) : afresh(draft, state));
     const steps = solve(state);
     let step = steps.next();
     for (; !step.done; turns++) {
@@ -179,26 +161,13 @@ function tryTask(
     }
     turns++;
     const closing = step.value;
-    const leaves = isRefusal(closing) ? {} : (draft.topic ?? {});
-    requests.push({
-      ...{ kind: name, text, meant: draft.meant, changes: changesBetween(before, plan), closing, solve },
-      ...{ followsUp: isFollowUp(name), note: noteOf(leaves) },
-    });
-    topic = leaves;
+    requests.push({ kind: name, text, meant: draft.meant, changes: changesBetween(before, plan), closing, solve });
+    topic = isRefusal(closing) ? {} : (draft.topic ?? {});
   }
   // Whoever only talks is to solve nothing.
   if (tools.length > 1 && requests.every(({ changes }) => changes.length === 0)) return undefined;
-  const looks = plan.archive === undefined ? 0 : looked;
-  const start: World = {
-    ...world,
-    callsLeft: calls + settings.spareCalls,
-    ...(world.archive === undefined ? {} : { archive: { ...world.archive, looksLeft: looks + spareLooks } }),
-  };
-  const mode = shifts[settings.scenario];
-  return {
-    task: { kind: names.join("+"), kinds: names, requests, world: start, ...(mode === undefined ? {} : { shifts: mode }) },
-    turns: turns + (mode === undefined ? 0 : names.length - 1),
-  };
+  const start: World = { ...world, callsLeft: calls + settings.spareCalls };
+  return { task: { kind: names.join("+"), kinds: names, requests, world: start }, turns };
 }
 
 /** A request whose text belongs to the split; undefined if none was found. */

@@ -1,10 +1,7 @@
 import { z } from "zod";
-import { present } from "../../src/core/present.ts";
 import type { Tool } from "../../src/tools/tool.ts";
-import type { Id } from "./archive.ts";
-import { archiveRefusals, cabinets, places, sides } from "./archive.ts";
 import { couriers, folders } from "./rules.ts";
-import type { CalendarEvent, OfficeFile, World } from "./world.ts";
+import type { CalendarEvent, Id, OfficeFile, World } from "./world.ts";
 
 /** A tool that is still without the world it works on. What `run` returns is as in `Tool.execute`. */
 interface OfficeTool {
@@ -129,48 +126,7 @@ const officeTools: readonly OfficeTool[] = [
   }),
 ];
 
-const archiveTools: readonly OfficeTool[] = [
-  define(
-    "open_cabinet",
-    "Opens a cabinet of the archive. The others stay shut from then on.",
-    { cabinet: z.enum(cabinets) },
-    (world, { cabinet }) => {
-      const { archive } = world;
-      if (archive === undefined || archive.open !== undefined) return archiveRefusals.open;
-      world.archive = { ...archive, open: cabinet };
-      return "ok";
-    },
-  ),
-  define(
-    "look",
-    `Whether a paper is at a place of the open cabinet, 1 to ${places}, or would be lower or higher. Looks are limited.`,
-    { number: z.int(), place: z.int().min(1).max(places) },
-    (world, { number, place }) => {
-      const { archive } = world;
-      if (archive?.open === undefined) return archiveRefusals.shut;
-      if (archive.looksLeft <= 0) return archiveRefusals.noLooks;
-      world.archive = { ...archive, looksLeft: archive.looksLeft - 1 };
-      const there = present(archive.shelves[archive.open][place - 1], "the paper of a place");
-      return there === number ? sides.here : number < there ? sides.lower : sides.higher;
-    },
-  ),
-  define(
-    "bring",
-    "Brings the paper at a place of the open cabinet to a contact.",
-    { place: z.int().min(1).max(places), contact: id },
-    (world, { place, contact }) => {
-      const { archive } = world;
-      if (archive?.open === undefined) return archiveRefusals.shut;
-      const unknown = unknownContact(world, contact);
-      if (unknown !== undefined) return unknown;
-      const number = present(archive.shelves[archive.open][place - 1], "the paper of a place");
-      world.archive = { ...archive, brought: [...archive.brought, { number, to: contact }] };
-      return "ok";
-    },
-  ),
-];
-
-/** The tools that the office has; with an archive there are more. */
+/** The tools that the office has. */
 export const toolNames: readonly string[] = officeTools.map((tool) => tool.name);
 
 /** A call that was made, with what it answered. */
@@ -182,8 +138,7 @@ export interface MadeCall {
 
 /** The tools of one episode: they read and change `world`. @param onCall sees every call */
 export function toolsOn(world: World, onCall: (call: MadeCall) => void = () => {}): Tool[] {
-  const tools = world.archive === undefined ? officeTools : [...officeTools, ...archiveTools];
-  return tools.map(({ name, description, parameters, run }) => ({
+  return officeTools.map(({ name, description, parameters, run }) => ({
     name,
     description,
     parameters,

@@ -1,8 +1,10 @@
 import { present } from "../../src/core/present.ts";
 import type { Random } from "../../src/core/random.ts";
-import type { Archive, Id } from "./archive.ts";
 import { type FileType, fileTypes } from "./rules.ts";
 import { type Day, days, times, type Words } from "./vocabulary.ts";
+
+/** A letter for the app and two digits, unique in an episode: "c41". */
+export type Id = string;
 
 export interface Contact {
   readonly id: Id;
@@ -57,8 +59,6 @@ export interface World {
   payments: readonly { readonly to: Id; readonly amount: number }[];
   parcels: readonly { readonly to: Id; readonly courier: string }[];
   fault?: Fault;
-  /** Only where papers are searched. */
-  archive?: Archive;
   /** Calls that the episode may still make. */
   callsLeft: number;
 }

@@ -11,7 +11,7 @@ import { type Said, scriptedUser } from "./user.ts";
 
 const settings = completeSettings({ ...officeDefaultsOf(), faults: 0 });
 function officeDefaultsOf() {
-  return { difficulty: "default", scenario: "requests", reward: "sparse", faults: 0, spareCalls: 9, prompt: "short" } as const;
+  return { difficulty: "default", reward: "sparse", faults: 0, spareCalls: 9, prompt: "short" } as const;
 }
 const world = officeUserEnvironment({ office: { faults: 0, spareCalls: 9 } }, {});
 const taskOf = (index: number) => world.task("train", index) as OfficeTask;
@@ -93,11 +93,10 @@ test("a user that never stops ends after its thirtieth message", async () => {
   expect(heard.indexOf("(end)")).toBe(29);
 });
 
-test("settings are refused before an episode: no key, no folder of answers, a scenario without its hand-over", () => {
+test("settings are refused before an episode: no key, no folder of answers", () => {
   const user = { kind: "endpoint", model: "m", baseUrl: "http://127.0.0.1:1/v1", answers: "kept" };
   expect(() => officeUserEnvironment({ user }, {})).toThrow(ConfigError);
   expect(() => officeUserEnvironment({ user }, {})).toThrow("environment variable OPENAI_API_KEY");
   expect(() => officeUserEnvironment({ user: { ...user, answers: undefined } }, {})).toThrow("answers is missing");
-  expect(() => officeUserEnvironment({ office: { scenario: "handover" } }, {})).toThrow("a user hands nothing over");
   expect(officeUserEnvironment({ user: { ...user, apiKeyEnv: null } }, {}).name).toBe("office-user");
 });

@@ -31,12 +31,6 @@ const endpoint = z.strictObject({
 export type EndpointUser = z.output<typeof endpoint>;
 
 export const officeUserSettingsSchema = settingsDoor("settings of the office with a user", {
-  office: officeSettingsSchema
-    .prefault({})
-    .refine(({ scenario }) => scenario === "requests" || scenario === "search", {
-      path: ["scenario"],
-      error: "`requests` or `search`: a user hands nothing over",
-    })
-    .describe("of the office itself"),
+  office: officeSettingsSchema.prefault({}).describe("of the office itself"),
   user: z.discriminatedUnion("kind", [scripted, endpoint]).default({ kind: "scripted" }).describe("`scripted` or `endpoint`"),
 });

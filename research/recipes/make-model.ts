@@ -3,9 +3,6 @@
  * supervised fine-tuning on demonstrations by an expert with bad habits. About half an hour on two cores, longer for the office:
  *
  *   npm run make-model              the office
- *   npm run make-model knowledge    the world of facts
- *   npm run make-model office-search, office-handover, office-history
- *                                   the office's scenarios: one more stage on the office's model
  *   npm run make-model office -- --from FOLDER --stages 1
  *                                   the last stages alone, on the weights of a folder
  *
@@ -29,17 +26,11 @@ import type { ActionInContext } from "../../src/core/trajectory.ts";
 import { responseOf } from "../../src/environments/protocol.ts";
 import { encodeDemonstration } from "../../src/rollouts/demonstration.ts";
 import { supervise } from "../../src/training/supervised/sft.ts";
-import { knowledge } from "./knowledge.ts";
 import { office } from "./office.ts";
-import { officeScenarios } from "./office-scenarios.ts";
 import type { Demonstrated, Recipe } from "./recipe.ts";
 import { trainTokenizer } from "./tokenizer.ts";
 
-const recipes: Readonly<Record<string, Recipe>> = {
-  office,
-  knowledge,
-  ...officeScenarios,
-};
+const recipes: Readonly<Record<string, Recipe>> = { office };
 
 const {
   values: flags,
@@ -59,7 +50,7 @@ const seed = Number(flags.seed);
 const slip = flags.slip === undefined ? undefined : Number(flags.slip);
 const recipe = recipes[world];
 if (recipe === undefined) throw new ConfigError("world", world, { expected: Object.keys(recipes) });
-const from = flags.from ?? (recipe.from === undefined ? undefined : join("models", recipe.from));
+const { from } = flags;
 const stages = flags.stages === undefined ? recipe.stages : recipe.stages.slice(recipe.stages.length - Number(flags.stages));
 
 /** 2.0 million parameters: 4 MB in 16 bits. */

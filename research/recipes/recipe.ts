@@ -20,8 +20,6 @@ export interface Recipe {
     /** From this stage on, how often the expert falls into a bad habit, where it is not the recipe's own share. */
     readonly slip?: number;
   }[];
-  /** The bundled model that it starts from, with its tokenizer. Default: random weights, and a tokenizer of its own. */
-  readonly from?: string;
   /** What the model has to copy later, in texts. */
   readonly copied: RegExp;
   /** Words that are copied in exercises to the end, those of held-out lists among them, which no demonstration has. */

@@ -118,30 +118,6 @@ test("a template that drops earlier reasoning makes a new context, and says so",
   expect(after.ids.slice(0, next.ids.length)).toEqual([...next.ids]);
 });
 
-test("behind a fresh message the model sees the system message and nothing else of what was before", () => {
-  const chat = testChat("plain");
-  const first = chat.open(
-    [
-      { role: "system", content: "be brief" },
-      { role: "user", content: "hello" },
-    ],
-    [],
-  );
-  const note = { role: "user", content: "Note: hello.", fresh: true } as const;
-  const next = chat.extend(first, sampled(chat, "Done."), { role: "assistant", content: "Done." }, [note]);
-  expect(next.rewritten).toBe(true);
-  expect(decoded(chat, next)).toBe(decoded(chat, chat.open([{ role: "system", content: "be brief" }, note], [])));
-  const after = chat.extend(next, sampled(chat, "Bye."), { role: "assistant", content: "Bye." }, [
-    { role: "user", content: "bye" },
-  ]);
-  expect(after.rewritten).toBe(false);
-  expect(after.ids.slice(0, next.ids.length)).toEqual([...next.ids]);
-  expect(decoded(chat, after)).not.toContain("hello<");
-  // What has been said can be shown again: the whole conversation from its start gives the same.
-  const whole = [...first.ids.conversation(), { role: "assistant", content: "Done." } as const, note];
-  expect(decoded(chat, chat.open(whole, []))).toBe(decoded(chat, next));
-});
-
 test("contexts can be forked: extending one changes no other", () => {
   const chat = testChat("plain");
   const first = chat.open(opening, []);

@@ -3,7 +3,7 @@ import type { CallFormat } from "../actions/formats/format.ts";
 import { hermes } from "../actions/formats/hermes.ts";
 import { Context } from "../core/context.ts";
 import { ModelError } from "../core/errors.ts";
-import { type AssistantMessage, type Message, visibleMessages } from "../core/messages.ts";
+import type { AssistantMessage, Message } from "../core/messages.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import type { Tool } from "../tools/tool.ts";
 import { requireFormat } from "./call-format.ts";
@@ -111,9 +111,8 @@ function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Cha
     actionText: (action) => actionText(tokenizer, action),
     open: (conversation, tools) =>
       after(undefined, () => {
-        const messages = visibleMessages(conversation);
-        const text = render(messages, tools, true);
-        return { tools, ids: Context.of(control.encode(text), messages), text, rewritten: false };
+        const text = render(conversation, tools, true);
+        return { tools, ids: Context.of(control.encode(text), conversation), text, rewritten: false };
       }),
     extend: (before, action, said, answers, tools = before.tools) =>
       after(before, () => extended({ ...before, tools }, action, said, answers)),
@@ -159,7 +158,7 @@ function extender(
 
   return (context, action, said, answers) => {
     const message = thinking === "template" ? said : withoutReasoning(said);
-    const messages = visibleMessages([...context.ids.conversation(), message, ...answers]);
+    const messages = [...context.ids.conversation(), message, ...answers];
     const text = render(messages, context.tools, true);
     const dropped = thinking === "drop" && said.reasoning !== undefined;
     const end = dropped ? undefined : actionEnd(context, actionText(tokenizer, action), message, text);

@@ -11,7 +11,7 @@ const callSchema = door("a tool call of a message", {
 /** A message that an environment gives. `tool_calls` and the like would be dropped by every template, and the model shown or taught something else. */
 export const messageDoor = z.discriminatedUnion("role", [
   door("a system message", { role: z.literal("system"), content: z.string() }),
-  door("a user's message", { role: z.literal("user"), content: z.string(), fresh: z.boolean().optional() }),
+  door("a user's message", { role: z.literal("user"), content: z.string() }),
   door("an assistant's own message", {
     role: z.literal("assistant"),
     content: z.string(),

@@ -9,8 +9,6 @@ export interface SystemMessage {
 export interface UserMessage {
   readonly role: "user";
   readonly content: string;
-  /** True if the model sees nothing of what was before it but the system message: a hand-over, a compaction. Default false. */
-  readonly fresh?: boolean;
 }
 
 export interface AssistantMessage {
@@ -40,10 +38,4 @@ export interface ToolCall {
   readonly arguments: Readonly<Record<string, unknown>>;
   /** The arguments as JSON text, numbers as the model wrote them. Only where the values above lose some: `5.0`, integers beyond 2^53. */
   readonly argumentsText?: string;
-}
-
-/** Returns the messages of a conversation that a model sees: those from the last fresh one on, behind the system message. */
-export function visibleMessages(messages: readonly Message[]): readonly Message[] {
-  const from = messages.findLastIndex((message) => message.role === "user" && message.fresh === true);
-  return from < 0 ? messages : [...messages.slice(0, from).filter(({ role }) => role === "system"), ...messages.slice(from)];
 }

@@ -284,10 +284,8 @@ export interface Score {
 
 /** A script that solves every task of an environment. */
 export interface Expert<T extends Task = Task> {
-  /** The things that can be left out, by name: the behaviours that tasks call for. */
-  readonly behaviours: readonly string[];
-  /** Plays a task to its end. @param lazy the behaviours that it leaves out; all else is done right */
-  play(task: T, lazy?: Readonly<Record<string, "never">>): Performance;
+  /** Plays a task to its end. */
+  play(task: T): Performance;
 }
 
 /** An episode that a script played. */

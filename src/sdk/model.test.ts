@@ -22,14 +22,13 @@ test("a folder is taken before a name on the Hub, and needs no network", async (
 test("the default model is the one of the environment; an own environment has none, and the error says what to do", () => {
   const folderFor = (name: string) => models.findModel(choice("default", name));
   expect(folderFor("office")).toEqual({ folder: join(import.meta.dirname, "../../models/office") });
-  expect(folderFor("knowledge")).toEqual({ folder: join(import.meta.dirname, "../../models/knowledge") });
   expect(() => folderFor("my-own")).toThrow(ConfigError);
   expect(() => folderFor("my-own")).toThrow(
     /model is "default"; expected a model for the environment "my-own".*retrograde-rl sft --model bundled:office/,
   );
-  expect(models.findModel(choice("bundled:knowledge", "my-own"))).toEqual(folderFor("knowledge"));
-  expect(() => models.findModel(choice("bundled:shop"))).toThrow('expected "bundled:knowledge"');
-  expect(findModel(source)).toEqual(models.findModel(choice(source, "knowledge")));
+  expect(models.findModel(choice("bundled:office", "my-own"))).toEqual(folderFor("office"));
+  expect(() => models.findModel(choice("bundled:shop"))).toThrow('expected "bundled:office"');
+  expect(findModel(source)).toEqual(models.findModel(choice(source, "calculator")));
 });
 
 test("an engine elsewhere needs the tokenizer alone, one here the weights too", () => {

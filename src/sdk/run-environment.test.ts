@@ -27,46 +27,51 @@ function runIn(environment: Parameters<typeof resolveConfig>[0]): string {
   createRun(folder, resolveConfig(environment));
   return folder;
 }
-const knowledge = runIn({
-  environment: { name: "knowledge", settings: { difficulty: "small" } },
+const calculator = runIn({
+  environment: { name: "calculator", settings: { difficulty: "small" } },
   rollout: { maxTokens: 128 },
 });
 
 test("a run's model is measured where it was trained, with its settings, unless a flag changes one", () => {
-  const played = resolvePlayed({ steps: 7 }, { model: knowledge });
-  expect(played.environment).toEqual({ name: "knowledge", settings: { difficulty: "small" } });
+  const played = resolvePlayed({ steps: 7 }, { model: calculator });
+  expect(played.environment).toEqual({ name: "calculator", settings: { difficulty: "small" } });
   expect(played.rollout.maxTokens).toBe(128);
   expect(played.steps).toBe(7);
-  expect(resolvePlayed({}, { model: knowledge, rollout: { maxTokens: 64 } }).rollout.maxTokens).toBe(64);
+  expect(resolvePlayed({}, { model: calculator, rollout: { maxTokens: 64 } }).rollout.maxTokens).toBe(64);
 });
 
 test("the configuration that is asked for is the one that is measured: the run's settings are below it, and another world is refused", () => {
   const user = { environment: "office", rollout: { maxTurns: 3 } };
-  expect(() => resolvePlayed(user, { model: knowledge })).toThrow(
-    /environment.name is "office"; expected "knowledge".*--env knowledge/,
+  expect(() => resolvePlayed(user, { model: calculator })).toThrow(
+    /environment.name is "office"; expected "calculator".*--env calculator/,
   );
-  const named = resolvePlayed(user, { model: knowledge, environment: { name: "knowledge" } });
-  expect(named.environment).toEqual({ name: "knowledge", settings: { difficulty: "small" } });
+  const named = resolvePlayed(user, { model: calculator, environment: { name: "calculator" } });
+  expect(named.environment).toEqual({ name: "calculator", settings: { difficulty: "small" } });
   expect(named.rollout).toMatchObject({ maxTokens: 128, maxTurns: 3 });
-  const harder = { name: "knowledge", settings: { difficulty: "large" } };
-  expect(resolvePlayed({ environment: harder }, { model: knowledge }).environment).toEqual(harder);
-  expect(resolvePlayed({ environment: "knowledge" }, { model: knowledge }).environment.settings).toEqual({ difficulty: "small" });
+  const harder = { name: "calculator", settings: { difficulty: "large" } };
+  expect(resolvePlayed({ environment: harder }, { model: calculator }).environment).toEqual(harder);
+  expect(resolvePlayed({ environment: "calculator" }, { model: calculator }).environment.settings).toEqual({
+    difficulty: "small",
+  });
 });
 
 test("another environment than the run's is an error that says what to do", () => {
-  const asked = { model: knowledge, environment: "office" };
+  const asked = { model: calculator, environment: "office" };
   for (const refused of [() => resolvePlayed({}, asked), () => withRunEnvironment({}, asked)]) {
     expect(refused).toThrow(ConfigError);
     expect(refused).toThrow(
-      /environment.name is "office"; expected "knowledge", in which .*run was trained.*--model .*run\/model/,
+      /environment.name is "office"; expected "calculator", in which .*run was trained.*--model .*run\/model/,
     );
   }
-  expect(() => withRunEnvironment({ environment: shop(), model: knowledge })).toThrow('environment.name is "shop"');
-  expect(withRunEnvironment({ model: knowledge }).environment).toEqual({ name: "knowledge", settings: { difficulty: "small" } });
+  expect(() => withRunEnvironment({ environment: shop(), model: calculator })).toThrow('environment.name is "shop"');
+  expect(withRunEnvironment({ model: calculator }).environment).toEqual({
+    name: "calculator",
+    settings: { difficulty: "small" },
+  });
 });
 
 test("the run of an own environment says that its configuration file is needed", () => {
-  const own = runIn({ environment: shop(), model: "bundled:knowledge" });
+  const own = runIn({ environment: shop(), model: "bundled:calculator" });
   const config = resolvePlayed({}, { model: own });
   expect(() => environmentOf(config, {})).toThrow(/expected the environment in which .* was trained.*add --config FILE/);
   expect(environmentOf(config, { environment: shop() }).name).toBe("shop");
@@ -87,7 +92,7 @@ test("a template that hides the tools of an own environment is refused, unless t
   await expect(checkShownTools(testChat("plain"), shop("Tools: find_item(name)."), config)).resolves.toBeUndefined();
   const allowed = resolveConfig({ environment: shop(), model: "some/model", rollout: { hiddenTools: "allow" } });
   await expect(checkShownTools(testChat("plain"), shop(), allowed)).resolves.toBeUndefined();
-  const trained = resolveConfig({ environment: shop(), model: runIn({ environment: shop(), model: "bundled:knowledge" }) });
+  const trained = resolveConfig({ environment: shop(), model: runIn({ environment: shop(), model: "bundled:calculator" }) });
   await expect(checkShownTools(testChat("plain"), shop(), trained)).resolves.toMatch('it has learned them in "shop"');
   const taught = resolveConfig({ environment: shop(), model: "some/model", algorithm: "sft" });
   await expect(checkShownTools(testChat("plain"), shop(), taught)).resolves.toMatch("learns them from the demonstrations");

@@ -52,7 +52,7 @@ for (const client of bfcl === "" ? [] : clients)
     await playedBy(client, environment, await answerPlans(environment, data, share(3, 200)), "its published answers say");
   });
 
-for (const world of ["office", "knowledge"])
+for (const world of ["office"])
   for (const client of clients)
     withPackage(client[1], `${world}'s expert solves every task through the client of ${client[2]}`, async () => {
       const environment = createEnvironment(world, {});

@@ -1,3 +1,4 @@
+import { environment as deepResearch } from "../../../research/benchmarks/deep-research.fixture.ts";
 import { slowdown } from "../../../test/slowdown.ts";
 import "../../../research/install.ts";
 import { afterEach, expect, test, vi } from "vitest";
@@ -321,12 +322,11 @@ test.each(both)("over %s no tool of the environment's is hidden by the server's 
 });
 
 test("an environment with a protocol in plain text is played by messages", async () => {
-  const knowledge = createEnvironment("knowledge", {});
-  const name = await serve("openenv", { environment: knowledge });
+  const name = await serve("openenv", { environment: deepResearch });
   const episode = await start(name, {}, "train", 0);
   expect(episode.tools.map((tool) => tool.name)).toEqual([messageTool]);
-  const searched = await call(episode, messageTool, { content: "<think>x</think><search>something</search>" });
-  expect(searched?.content).toMatch(/<result>/);
+  const searched = await call(episode, messageTool, { content: "<think>x</think><search>owl peak</search>" });
+  expect(searched?.content).toContain("<result>\nPage 1: The Owl Peak is 421 m high.");
   expect(await call(episode, messageTool, { content: "<think>x</think><answer>\\boxed{no}</answer>" })).toMatchObject({
     done: true,
   });

@@ -269,29 +269,6 @@ test("a conversation that is refused alone ends, one that is too long ends as su
   expect(await play(short.settings)).toMatchObject({ stopReason: "max-tokens", turns: [{ toolCalls: 1 }] });
 });
 
-test("a message that begins afresh leaves nothing but the system's message in sight", async () => {
-  const { asked, settings } = await serving((_, count) => ({ content: String(count) }));
-  let turns = 0;
-  const shifts = environmentOf({
-    messages: [
-      { role: "system", content: "Be brief." },
-      { role: "user", content: "1 + 2?" },
-    ],
-    tools: [],
-    reply: () => {
-      turns++;
-      const message = { role: "user", content: `note ${turns}`, ...(turns === 2 ? { fresh: true } : {}) } as const;
-      return turns < 3 ? { done: false, messages: [message] } : { done: true };
-    },
-  });
-  await play(settings, shifts);
-  expect(asked.map(({ messages }) => messages.map(({ content }) => content))).toEqual([
-    ["Be brief.", "1 + 2?"],
-    ["Be brief.", "1 + 2?", "0", "note 1"],
-    ["Be brief.", "note 2"],
-  ]);
-});
-
 test("groups are played side by side, and an interrupted episode is cancelled", async () => {
   const { asked, settings } = await serving(() => ({ content: "3" }));
   const [{ trajectories }] = await rolloutGroupsBy(endpointActor(settings), environmentOf(), [{ id: "t" }], {

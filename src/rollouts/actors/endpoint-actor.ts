@@ -167,7 +167,6 @@ class EndpointSession implements ActorSession {
   }
 
   #say(message: Message): void {
-    if (message.role === "user" && message.fresh === true) this.#shown = this.#shown.filter(({ role }) => role === "system");
     this.#shown.push(described(message, this.#names));
   }
 

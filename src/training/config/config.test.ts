@@ -182,7 +182,7 @@ test("an engine is chosen by its kind, and the local one needs none", () => {
 test("SeeUPO has a learning rate of its own in the office, and every setting above it", () => {
   const rate = (user: UserConfig) => resolveConfig(user).optimizer.learningRate;
   expect(rate({})).toBe(1e-4);
-  expect(rate({ environment: "knowledge" })).toBe(2e-4);
+  expect(rate({ environment: "calculator" })).toBe(2e-4);
   expect(rate({ algorithm: "grpo" })).toBe(2e-4);
   expect(rate({ optimizer: { learningRate: 5e-5 } })).toBe(5e-5);
 });
