@@ -7,7 +7,6 @@ import { checkCommands, doctorCommands } from "./check/cli/commands.ts";
 import { completionCommands } from "./completion/completion.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
-import { formatCommands } from "./formats/cli/commands.ts";
 import { chatCommands, inspectCommands } from "./inspect/cli/commands.ts";
 import { judgeOptions } from "./judge/flags.ts";
 import { localCommands } from "./local/cli/commands.ts";
@@ -24,7 +23,6 @@ export const commands: readonly AddCommands[] = [
   inspectCommands,
   controlCommands,
   localCommands,
-  formatCommands,
   doctorCommands,
   dashboardCommands,
   checkCommands,

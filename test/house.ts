@@ -280,8 +280,8 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/formats",
-    holds: "conversations in other formats than the OpenAI one ([sft.md](sft.md)), and models to publish",
-    knows: ["src/core", "src/hub", "src/training", "src/cli"],
+    holds: "conversations in other formats than the OpenAI one ([sft.md](sft.md))",
+    knows: ["src/core", "src/training"],
   },
   {
     path: "extensions/inspect",

@@ -23,7 +23,7 @@ const owners: Readonly<Record<string, readonly string[]>> = {
   "onnxruntime-node": ["extensions/local"],
   protobufjs: ["extensions/local", "extensions/inspect", "extensions/tinker/client"],
   "@ai-sdk/openai-compatible": ["extensions/agents"],
-  "@huggingface/hub": ["src/hub", "extensions/formats"],
+  "@huggingface/hub": ["src/hub"],
   "@huggingface/tokenizers": ["src/chat"],
   "@huggingface/jinja": ["src/chat"],
   "@mlc-ai/web-xgrammar": ["src/chat"],

@@ -68,7 +68,7 @@ test.each([
     "expected a step with weights: 0, 1, 2",
   );
   expect((await invoke("runs", "model", stopped, "--out", at("none"), "--step", "last")).error).toContain(
-    "a whole number above 0",
+    "a whole number from 1 on",
   );
   const state = join(stopped, "checkpoints/step-000002");
   const [file = ""] = readdirSync(join(state, "engine"), { recursive: true, encoding: "utf8" }).filter((each) =>

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Command, EvalOptions } from "../../src/cli/command-tools.ts";
+import { wholeNumber } from "../../src/cli/numbers.ts";
 import { apiKeyFrom } from "../../src/core/api-key.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
@@ -38,9 +39,7 @@ export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge 
   if (!/^https?:\/\//.test(baseUrl)) throw new ConfigError("--judge-endpoint", baseUrl, { expected: "an http or https URL" });
   if (model === undefined) throw new ConfigError("--judge-model", undefined, { expected: `the name of a model at ${baseUrl}` });
   const apiKey = judgeKeyEnv === undefined ? undefined : apiKeyFrom(env, judgeKeyEnv, baseUrl);
-  const concurrency = Number(judgeConcurrency ?? 8);
-  if (!Number.isInteger(concurrency) || concurrency < 1)
-    throw new ConfigError("--judge-concurrency", judgeConcurrency, { expected: "a whole number from 1 on" });
+  const concurrency = wholeNumber("--judge-concurrency", judgeConcurrency ?? "8");
   const prices = flags.judgePrices === undefined ? {} : { prices: pricesOf(flags.judgePrices, "--judge-prices") };
   const request = flags.judgeRequest === undefined ? {} : { request: fieldsOf(flags.judgeRequest) };
   return { baseUrl, model, concurrency, ...(apiKey ? { apiKey } : {}), ...request, ...prices };

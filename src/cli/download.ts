@@ -1,4 +1,4 @@
-import type { HubEvent } from "../hub/model.ts";
+import type { HubEvent } from "../hub/fetch.ts";
 import { bar, duration } from "../terminal/format.ts";
 import type { Screen } from "../terminal/screen.ts";
 

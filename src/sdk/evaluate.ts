@@ -7,7 +7,7 @@ import type { Environment, Task } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
 import { codeDigests } from "../files/code-digests.ts";
 import { guarded } from "../guard/guarded.ts";
-import type { HubEvent } from "../hub/model.ts";
+import type { HubEvent } from "../hub/fetch.ts";
 import type { Decoding, EvaluationRecord } from "../runs/records.ts";
 import { lockRun } from "../runs/run-lock.ts";
 import { newRunFolder } from "../runs/write.ts";

@@ -19,7 +19,8 @@ import {
   modelFiles,
 } from "../engines/registry.ts";
 import { fetchFiles } from "../hub/dataset.ts";
-import { fetchModel, type HubEvent } from "../hub/model.ts";
+import type { HubEvent } from "../hub/fetch.ts";
+import { fetchModel } from "../hub/model.ts";
 import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { fetchPublished, type PublishedFile, publishedModel, publishedNames } from "../hub/published.ts";
 import { checksumsName, damageOf } from "../runs/checksums.ts";

@@ -1,7 +1,7 @@
 import { apiKeyFrom, keyHint } from "../core/api-key.ts";
 import { ConfigError } from "../core/errors.ts";
 import type { Environment } from "../environments/environment.ts";
-import type { HubEvent } from "../hub/model.ts";
+import type { HubEvent } from "../hub/fetch.ts";
 import type { Actor } from "../rollouts/actors/actor.ts";
 import { endpointActor } from "../rollouts/actors/endpoint-actor.ts";
 import { tokenActor } from "../rollouts/actors/token-actor.ts";

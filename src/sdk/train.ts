@@ -7,7 +7,7 @@ import { engineKind } from "../engines/registry.ts";
 import type { Environment } from "../environments/environment.ts";
 import { whileOpen } from "../environments/lifetime.ts";
 import { guarded } from "../guard/guarded.ts";
-import type { HubEvent } from "../hub/model.ts";
+import type { HubEvent } from "../hub/fetch.ts";
 import { createRewards } from "../rewards/create.ts";
 import type { RewardPart } from "../rewards/reward.ts";
 import { type ControlRecord, readControl, recordControl } from "../runs/control.ts";

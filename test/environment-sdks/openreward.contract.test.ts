@@ -4,7 +4,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "vitest";
-import { orsGroupScores } from "../../extensions/remote/ors/ors.ts";
 import { serveEnvironment } from "../../extensions/remote/server/serve-environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { linesOf } from "./lines.ts";
@@ -115,48 +114,38 @@ withPackage(
   },
 );
 
-withPackage(
-  "openreward",
-  "openreward 0.1.167: a conversation as the prompt, secrets, a message that is graded, and scores of a group",
-  async () => {
-    const port = await serve("openreward", (at) => [script("openreward_worlds.py"), "talk", String(at)]);
-    process.env.WIRES_MARK = "!";
-    const environment = await opened(`ors:http://127.0.0.1:${port}`, { secretVariables: { mark: "WIRES_MARK" } });
-    delete process.env.WIRES_MARK;
-    expect(environment.splits).toEqual(["train", "val-easy"]);
-    const task = await environment.task("val-easy", 2);
-    const episode = await environment.start(task, 0);
-    expect(episode.messages).toEqual([
-      { role: "system", content: "Answer with a word." },
-      { role: "user", content: "Look it up." },
-      {
-        role: "assistant",
-        content: "",
-        reasoning: "I look.",
-        toolCalls: [{ id: "call_7", name: "look", arguments: { deep: true } }],
-      },
-      { role: "tool", name: "look", callId: "call_7", content: "val-easy-2" },
-    ]);
-    expect(episode.tools.map(({ name }) => name)).toEqual(["look"]);
-    expect(await call(episode, "look", {})).toMatchObject({ content: "val-easy-2!", done: false });
-    expect(await episode.reply({ role: "assistant", content: "val-easy-2" })).toEqual({ done: true });
-    expect(await episode.score([])).toEqual({ reward: 1 });
-    const compare = orsGroupScores(`ors:http://127.0.0.1:${port}`);
-    const answers = ["a", "three", "an"].map((content) => ({
-      task,
-      conversation: [...episode.messages, { role: "assistant", content } as const],
-    }));
-    expect(await compare(answers)).toEqual([1, 5, 2]);
-    played({
-      ...{
-        wire: "ORS",
-        package: "openreward 0.1.167",
-        what: "a world of its package: messages, a terminal tool, secrets, `score_group`",
-      },
-      ...{ episodes: 4, result: "as written", refused: "orsClient" },
-    });
-  },
-);
+withPackage("openreward", "openreward 0.1.167: a conversation as the prompt, secrets and a message that is graded", async () => {
+  const port = await serve("openreward", (at) => [script("openreward_worlds.py"), "talk", String(at)]);
+  process.env.WIRES_MARK = "!";
+  const environment = await opened(`ors:http://127.0.0.1:${port}`, { secretVariables: { mark: "WIRES_MARK" } });
+  delete process.env.WIRES_MARK;
+  expect(environment.splits).toEqual(["train", "val-easy"]);
+  const task = await environment.task("val-easy", 2);
+  const episode = await environment.start(task, 0);
+  expect(episode.messages).toEqual([
+    { role: "system", content: "Answer with a word." },
+    { role: "user", content: "Look it up." },
+    {
+      role: "assistant",
+      content: "",
+      reasoning: "I look.",
+      toolCalls: [{ id: "call_7", name: "look", arguments: { deep: true } }],
+    },
+    { role: "tool", name: "look", callId: "call_7", content: "val-easy-2" },
+  ]);
+  expect(episode.tools.map(({ name }) => name)).toEqual(["look"]);
+  expect(await call(episode, "look", {})).toMatchObject({ content: "val-easy-2!", done: false });
+  expect(await episode.reply({ role: "assistant", content: "val-easy-2" })).toEqual({ done: true });
+  expect(await episode.score([])).toEqual({ reward: 1 });
+  played({
+    ...{
+      wire: "ORS",
+      package: "openreward 0.1.167",
+      what: "a world of its package: messages, a terminal tool, secrets",
+    },
+    ...{ episodes: 1, result: "as written", refused: "orsClient" },
+  });
+});
 
 withPackage("openreward", "TRL 1.16's OpenRewardSpec lists, resets and steps the served office", async () => {
   const environment = createEnvironment("office", {});

@@ -35,70 +35,43 @@ export function ComparePage({ route }: { readonly route: Route }) {
       {!both && <Empty>Choose two runs: their last evaluations are compared task by task.</Empty>}
       {error !== undefined && <Problem text={error} />}
       {value === undefined && error === undefined && both && <p class="muted">Reading both runs …</p>}
-      {value?.comparisons.length === 0 && <Empty>The two were not evaluated on the same split.</Empty>}
-      {value?.comparisons.map(
-        ({ split, decoding, meanA, meanB, paired: { tasks, difference, smallest }, pairs, stepA, stepB }) => (
-          <section key={`${split} ${decoding}`} class="panel" aria-label={`Split ${split}, ${decoding}`}>
-            <h2>
-              {split}, {decoding}: {tasks} tasks that both attempted
-            </h2>
-            <p class="lead">
-              A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)}{" "}
-              <span class="muted">after step {stepB}</span> · difference{" "}
-              <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{pointsText(difference.mean)}</b>{" "}
-              <span class="muted">
-                95 % interval {outwards(difference).join(" to ")}, paired over tasks. A difference of{" "}
-                {(smallest * 100).toFixed(1)} points would have been detected in four of five such comparisons.
-              </span>
-            </p>
-            <Scroll label={`Tasks of ${split}, ${decoding}, that differ`}>
-              <table>
-                <Columns names={["Task", "Kind", { number: "A" }, { number: "B" }, { number: "B − A" }]} />
-                <tbody>
-                  {pairs.slice(0, 100).map((pair) => (
-                    <tr key={pair.task}>
-                      <td>{pair.task}</td>
-                      <td>{pair.kind === "" ? "–" : pair.kind.replaceAll("+", " + ")}</td>
-                      <td class="n">
-                        <a href={link(["run", a, "trajectory"], { id: pair.exampleA })}>{percent(pair.a)}</a>
-                      </td>
-                      <td class="n">
-                        <a href={link(["run", b, "trajectory"], { id: pair.exampleB })}>{percent(pair.b)}</a>
-                      </td>
-                      <td class={`n ${pair.b > pair.a ? "win" : "loss"}`}>{signed((pair.b - pair.a) * 100)}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </Scroll>
-          </section>
-        ),
-      )}
-      {value !== undefined && value.settings.length > 0 && (
-        <section class="panel" aria-label="Settings that differ">
-          <h2>Settings that differ</h2>
-          <Scroll label="Differing settings">
+      {value?.length === 0 && <Empty>The two were not evaluated on the same split.</Empty>}
+      {value?.map(({ split, decoding, meanA, meanB, paired: { tasks, difference, smallest }, pairs, stepA, stepB }) => (
+        <section key={`${split} ${decoding}`} class="panel" aria-label={`Split ${split}, ${decoding}`}>
+          <h2>
+            {split}, {decoding}: {tasks} tasks that both attempted
+          </h2>
+          <p class="lead">
+            A {percent(meanA)} <span class="muted">after step {stepA}</span> · B {percent(meanB)}{" "}
+            <span class="muted">after step {stepB}</span> · difference{" "}
+            <b class={difference.low > 0 ? "win" : difference.high < 0 ? "loss" : ""}>{pointsText(difference.mean)}</b>{" "}
+            <span class="muted">
+              95 % interval {outwards(difference).join(" to ")}, paired over tasks. A difference of {(smallest * 100).toFixed(1)}{" "}
+              points would have been detected in four of five such comparisons.
+            </span>
+          </p>
+          <Scroll label={`Tasks of ${split}, ${decoding}, that differ`}>
             <table>
-              <Columns names={["Setting", "A", "B"]} />
+              <Columns names={["Task", "Kind", { number: "A" }, { number: "B" }, { number: "B − A" }]} />
               <tbody>
-                {value.settings.map(({ path, a: inA, b: inB }) => (
-                  <tr key={path}>
-                    <th scope="row">
-                      <code>{path}</code>
-                    </th>
-                    <td>
-                      <code>{inA}</code>
+                {pairs.slice(0, 100).map((pair) => (
+                  <tr key={pair.task}>
+                    <td>{pair.task}</td>
+                    <td>{pair.kind === "" ? "–" : pair.kind.replaceAll("+", " + ")}</td>
+                    <td class="n">
+                      <a href={link(["run", a, "trajectory"], { id: pair.exampleA })}>{percent(pair.a)}</a>
                     </td>
-                    <td>
-                      <code>{inB}</code>
+                    <td class="n">
+                      <a href={link(["run", b, "trajectory"], { id: pair.exampleB })}>{percent(pair.b)}</a>
                     </td>
+                    <td class={`n ${pair.b > pair.a ? "win" : "loss"}`}>{signed((pair.b - pair.a) * 100)}</td>
                   </tr>
                 ))}
               </tbody>
             </table>
           </Scroll>
         </section>
-      )}
+      ))}
     </>
   );
 }

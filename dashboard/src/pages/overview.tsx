@@ -18,19 +18,27 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
   const x = useMemo(() => steps.map(({ step }) => step), [steps]);
   const names = useMemo(() => [...new Set(steps.flatMap(({ metrics }) => Object.keys(metrics)))], [steps]);
   const column = (name: string): Values => steps.map(({ metrics }) => metrics[name] ?? null);
+  /** Metrics that have a curve of their own. */
+  const shown = new Set<string>();
+  const drawnColumn = (name: string): Values => {
+    shown.add(name);
+    return column(name);
+  };
   const timing = (value: (record: (typeof timings)[number]) => number): Values => {
     const byStep = new Map(timings.map((record) => [record.step, value(record)]));
     return x.map((step) => byStep.get(step) ?? null);
   };
   const lines = (...wanted: readonly (readonly [name: string, label: string, colour: string])[]): Series[] =>
-    wanted.filter(([name]) => names.includes(name)).map(([name, label, colour]) => ({ label, colour, values: column(name) }));
+    wanted
+      .filter(([name]) => names.includes(name))
+      .map(([name, label, colour]) => ({ label, colour, values: drawnColumn(name) }));
   const band = (low: string, high: string, middle: string | undefined, label: string, colour: string): Series[] =>
     !names.includes(low)
       ? []
       : [
-          { label: `${label} highest`, values: column(high), colour, exact: true, bandTo: `${label} lowest` },
-          { label: `${label} lowest`, values: column(low), colour, exact: true },
-          ...(middle === undefined || !names.includes(middle) ? [] : [{ label, values: column(middle), colour }]),
+          { label: `${label} highest`, values: drawnColumn(high), colour, exact: true, bandTo: `${label} lowest` },
+          { label: `${label} lowest`, values: drawnColumn(low), colour, exact: true },
+          ...(middle === undefined || !names.includes(middle) ? [] : [{ label, values: drawnColumn(middle), colour }]),
         ];
   // Evaluations begin before the first step.
   const fromStart = useMemo(() => (evaluations.some(({ step }) => step === 0) ? [0, ...x] : x), [evaluations, x]);
@@ -153,40 +161,8 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     },
     { title: "Tool calls", series: lines(["toolCalls", "made", "s2"], ["invalidToolCalls", "invalid", "s6"]), fromZero: true },
   ];
-  const drawn = new Set([
-    "success",
-    "reward",
-    "score/success",
-    ...parts,
-    ...panels.flatMap(({ series }) => series.map(({ label }) => label)),
-  ]);
-  const known = new Set([
-    "entropy",
-    "kl",
-    "approxKl",
-    "clipFraction",
-    "dualClipFraction",
-    "carriedMin",
-    "carriedMax",
-    "ratioMin",
-    "ratioMax",
-    "ratioMean",
-    "turnRatioMin",
-    "turnRatioMax",
-    "turnRatioMean",
-    "samplerGapMax",
-    "samplerGapMean",
-    "gradientNorm",
-    "gradientNormMax",
-    "learningRate",
-    "groups",
-    "groupsWithoutSignal",
-    "turns",
-    "actionTokens",
-    "toolCalls",
-    "invalidToolCalls",
-  ]);
-  const rest = names.filter((name) => !drawn.has(name) && !known.has(name) && !scores.includes(name) && moves(column(name)));
+  const drawn = new Set([...parts, "score/success", ...scores, ...captured.map(([name]) => name), ...shown]);
+  const rest = names.filter((name) => !drawn.has(name) && moves(column(name)));
 
   return (
     <>

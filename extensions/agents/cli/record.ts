@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { apiKeyFrom } from "../../../src/core/api-key.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { count, percent, plural } from "../../../src/terminal/format.ts";
@@ -10,7 +11,6 @@ import { attemptsFile } from "../record-file.ts";
 import type { AgentTeacher } from "../scripted-teacher.ts";
 import { agentOf, rewardOf, tasksOf } from "../train-agent.ts";
 import { linesOf, modelOf } from "./eval-agent.ts";
-import { wholeNumber } from "./numbers.ts";
 
 export interface RecordFlags {
   readonly tasks?: string;

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { numberOf } from "../../../src/cli/numbers.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import type { DefinedTask, TaskRequest } from "../../../src/environments/define.ts";
 import type { Environment, Task } from "../../../src/environments/environment.ts";
@@ -125,12 +126,6 @@ function ofAgent(reward: AgentTraining["reward"]): Reward {
       return typeof given === "number" ? given : given.reward;
     },
   });
-}
-
-function numberOf(flag: string, text: string): number {
-  const value = text.trim() === "" ? Number.NaN : Number(text);
-  if (Number.isFinite(value)) return value;
-  throw new ConfigError(flag, text, { expected: "a number" });
 }
 
 function rescoredLines(

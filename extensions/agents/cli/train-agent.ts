@@ -1,5 +1,6 @@
 import { reportOf, runShown, runTraining } from "../../../src/cli/commands/train.ts";
 import { showDownload } from "../../../src/cli/download.ts";
+import { numberOf, wholeNumber } from "../../../src/cli/numbers.ts";
 import { reportLines } from "../../../src/cli/report.ts";
 import { agentFlags, settingsOf } from "../../../src/cli/settings.ts";
 import type { TrainFlags } from "../../../src/cli/train-flags.ts";
@@ -15,7 +16,6 @@ import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { pricesOf } from "../../../src/training/evaluation/cost.ts";
 import { teach } from "../taught-agent.ts";
 import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../train-agent.ts";
-import { positiveNumber, wholeNumber } from "./numbers.ts";
 import { teacherOf } from "./record.ts";
 import { taughtLines } from "./taught-report.ts";
 
@@ -61,7 +61,7 @@ async function trainTaught(
       ...(keep === undefined ? {} : { keep }),
       ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
       ...(steps === undefined ? {} : { steps: wholeNumber("--sft-steps", steps) }),
-      ...(rate === undefined ? {} : { learningRate: positiveNumber("--sft-learning-rate", rate) }),
+      ...(rate === undefined ? {} : { learningRate: numberOf("--sft-learning-rate", rate, 0) }),
     },
   };
   let last: RunPlan | undefined;

@@ -196,11 +196,7 @@ export interface FindingList {
   readonly problems: readonly string[];
 }
 
-export interface ComparisonView {
-  readonly comparisons: readonly Comparison[];
-  /** Settings that differ: path, value in a, value in b. */
-  readonly settings: readonly { readonly path: string; readonly a: string; readonly b: string }[];
-}
+export type ComparisonView = readonly Comparison[];
 
 /** A row of the list of trajectories. */
 export type IndexRow = TrajectoryRow;

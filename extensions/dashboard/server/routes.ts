@@ -5,7 +5,6 @@ import type { IndexLine } from "../../../src/runs/index-file.ts";
 import { parseBody } from "../../http/body.ts";
 import type { HttpRequest } from "../../http/server.ts";
 import { compareRuns } from "../../inspect/compare.ts";
-import { differingSettings } from "../../inspect/differing-settings.ts";
 import { pushedPhrases } from "../../inspect/phrases.ts";
 import { addRemark, readRemarks, remarkSchema } from "../../inspect/remarks.ts";
 import type { ComparisonView, FindingList, PhraseList } from "./api.ts";
@@ -56,10 +55,7 @@ export const routes: Readonly<Record<string, Answer>> = {
   "GET /api/compare": ({ sources }, query) => {
     const source = (id: string) => found(sources.find(id), id);
     const [a, b] = [source(required(query, "a")), source(required(query, "b"))];
-    return {
-      comparisons: compareRuns({ record: a.record, index: a.index() }, { record: b.record, index: b.index() }),
-      settings: differingSettings(a.record.config, b.record.config),
-    } satisfies ComparisonView;
+    return compareRuns({ record: a.record, index: a.index() }, { record: b.record, index: b.index() }) satisfies ComparisonView;
   },
   "GET /api/run/remarks": (api, query) => readRemarks(runOf(api, query).folder),
   "POST /api/run/remarks": async (api, query, request) => {

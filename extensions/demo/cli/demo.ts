@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runTraining } from "../../../src/cli/commands/train.ts";
+import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { layout, runsFolder } from "../../../src/runs/layout.ts";
 import { readSummary } from "../../../src/runs/read.ts";
@@ -21,7 +22,7 @@ export interface DemoFlags {
 /** Trains a published model: form by demonstrations, then reinforcement, played before and after. @returns the exit code */
 export async function demoCommand(name: string, flags: DemoFlags, screen: Screen): Promise<number> {
   if (name !== "smollm2") throw new ConfigError("demo", name, { expected: ["smollm2"] });
-  const seed = wholeNumber("--seed", flags.seed);
+  const seed = wholeNumber("--seed", flags.seed, 0);
   const threads = flags.threads === undefined ? {} : { threads: wholeNumber("--threads", flags.threads) };
   const task = demoTasks.find((each) => each === flags.task);
   if (task === undefined) throw new ConfigError("--task", flags.task, { expected: demoTasks });
@@ -46,9 +47,3 @@ export async function demoCommand(name: string, flags: DemoFlags, screen: Screen
 
 const isBegun = (run: string) => existsSync(layout.run(run));
 const isFinished = (run: string) => isBegun(run) && readSummary(run) !== undefined;
-
-function wholeNumber(flag: string, text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 0) return value;
-  throw new ConfigError(flag, text, { expected: "a whole number" });
-}

@@ -1,3 +1,4 @@
+import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { readMetrics, readRun } from "../../../src/runs/read.ts";
 import { bar, percent, plural, points, pText, sparkline, table } from "../../../src/terminal/format.ts";
@@ -41,9 +42,7 @@ interface ModelFlags {
 /** Writes the model of a run's checkpoint. */
 export async function checkpointModelCommand(folder: string, { out, step }: ModelFlags, screen: Screen): Promise<void> {
   readRun(folder);
-  if (step !== undefined && !/^[1-9]\d*$/.test(step))
-    throw new ConfigError("--step", step, { expected: "a whole number above 0" });
-  const written = await writeCheckpointModel(folder, out, step === undefined ? undefined : Number(step));
+  const written = await writeCheckpointModel(folder, out, wholeNumber("--step", step));
   screen.line(`Wrote the model after step ${written} to ${out}`);
 }
 

@@ -11,7 +11,6 @@ import {
   type Task,
 } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
-import { parseRemoteName } from "../shared/address.ts";
 import { HttpClient } from "../shared/http.ts";
 import { listedSizes, namesSchema } from "../shared/listed.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
@@ -21,7 +20,7 @@ import { accessOf, keyOf } from "../shared/settings.ts";
 import { errorText, serverTool } from "../shared/tool.ts";
 import { OrsSession, ToolRaised } from "./session.ts";
 import { type OrsSettings, orsSettingsSchema } from "./settings.ts";
-import { blocksText, spoken, type ToolList, versionSchema, wireMessages } from "./wire.ts";
+import { blocksText, spoken, type ToolList, versionSchema } from "./wire.ts";
 
 interface OrsTask extends Task {
   readonly split: Split;
@@ -41,32 +40,6 @@ interface Described {
  */
 export function orsEnvironment(name: string, url: string, userSettings: unknown): Environment<OrsTask> {
   return new OrsEnvironment(name, url, parseSettings(orsSettingsSchema, userSettings ?? {}, "environment.settings"));
-}
-
-/** An episode that is compared with others of its task. */
-interface Candidate {
-  readonly task: Task;
-  readonly conversation: readonly Message[];
-}
-
-/**
- * The comparison of a group's episodes by the environment itself, where its server offers `score_group` (openreward since 0.1.157).
- * @param name the environment's, such as `ors:https://example.org`; its tasks are those of the run
- * @returns what `compare` of `defineReward` takes
- * @throws ConfigError for wrong settings
- * @example
- * const judged = defineReward({ name: "judged", compare: orsGroupScores("ors:http://127.0.0.1:8080") });
- */
-export function orsGroupScores(
-  name: string,
-  settings: unknown = {},
-): (group: readonly Candidate[], options?: { readonly signal?: AbortSignal }) => Promise<readonly number[]> {
-  const environment = new OrsEnvironment(
-    name,
-    parseRemoteName(name),
-    parseSettings(orsSettingsSchema, settings, "environment.settings"),
-  );
-  return (group, { signal } = {}) => environment.scoreGroup(group, signal);
 }
 
 class OrsEnvironment implements Environment<OrsTask> {
@@ -126,28 +99,6 @@ class OrsEnvironment implements Environment<OrsTask> {
     } catch (error) {
       await session.close();
       throw error;
-    }
-  }
-
-  /** Scores episodes of one task against each other. @throws RemoteEnvError if the server does not offer it, or its judge failed */
-  async scoreGroup(group: readonly Candidate[], signal?: AbortSignal): Promise<readonly number[]> {
-    const [first] = group;
-    if (first === undefined) return [];
-    const { id } = first.task;
-    const at = id.lastIndexOf("/");
-    const session = await this.#session({ split: id.slice(0, at), index: Number(id.slice(at + 1)) });
-    try {
-      const { supports_score_group: supported, message_block_types: types } = await session.tools();
-      if (supported !== true)
-        throw new RemoteEnvError("refused", "supports_score_group of the tools", supported, {
-          expected: "true: an environment that compares episodes",
-          hint: `The server is of version ${this.#http.serverVersion ?? "unknown"}; openreward has it since 0.1.157.`,
-        });
-      const rich = types?.includes("tool_call") === true;
-      const candidates = group.map(({ conversation }) => ({ messages: wireMessages(conversation, rich), metadata: null }));
-      return await session.scoreGroup(JSON.stringify(candidates), group.length, signal);
-    } finally {
-      await session.close();
     }
   }
 

@@ -6,7 +6,6 @@ import { EventReader, type ServerEvent } from "./events.ts";
 import {
   blocksSchema,
   blocksText,
-  groupScoresSchema,
   messagesOf,
   messagesSchema,
   type ToolList,
@@ -120,21 +119,6 @@ export class OrsSession {
       await this.#answerOf("call", `"name":${JSON.stringify(name)},"input":${input}`, what, signal),
       what,
     );
-  }
-
-  /**
-   * Scores conversations of this session's task against each other.
-   * @param candidates as JSON text
-   * @returns one number for each
-   * @throws ToolRaised if the environment's judge failed
-   */
-  async scoreGroup(candidates: string, count: number, signal?: AbortSignal): Promise<number[]> {
-    const text = await this.#answerOf("score_group", `"candidates":${candidates}`, "score_group", signal);
-    const { scores } = this.#http.read(groupScoresSchema, text, "score_group");
-    if (scores.length === count) return scores.map(({ reward }) => reward);
-    throw new RemoteEnvError("malformed", "scores of score_group", scores.length, {
-      expected: `one for each of ${count} candidates`,
-    });
   }
 
   /** An answer in parts. One whose stream breaks is asked for again. @param fields of the request, as JSON text */

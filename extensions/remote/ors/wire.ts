@@ -59,23 +59,22 @@ const parametersSchema = z
   .record(z.string(), z.unknown())
   .nullish()
   .transform((schema) => ({ ...schema, type: "object" as const, properties: schema?.properties ?? {} }));
-export const toolsSchema = door("a list of tools of ORS", {
-  tools: z.array(
-    door("a tool of ORS", { name: z.string().min(1), description: z.string().default(""), input_schema: parametersSchema }),
-  ),
-  /** The tool that is called with the message that ends the episode. The model is not shown it. `arg` null: it takes no arguments. */
-  terminal_tool: door("the last tool of ORS", {
-    ...{ name: z.string().min(1), arg: z.string().nullable(), description: z.string().default("") },
-  }).nullish(),
-  supports_score_group: z.boolean().nullish(),
-  message_block_types: z.array(z.string()).nullish(),
-});
+export const toolsSchema = door(
+  "a list of tools of ORS",
+  {
+    tools: z.array(
+      door("a tool of ORS", { name: z.string().min(1), description: z.string().default(""), input_schema: parametersSchema }),
+    ),
+    /** The tool that is called with the message that ends the episode. The model is not shown it. `arg` null: it takes no arguments. */
+    terminal_tool: door("the last tool of ORS", {
+      ...{ name: z.string().min(1), arg: z.string().nullable(), description: z.string().default("") },
+    }).nullish(),
+  },
+  { ignores: ["supports_score_group", "message_block_types"] },
+);
 export type ToolList = z.output<typeof toolsSchema>;
 
 export const versionSchema = door("the version of an ORS server", { version: z.string() }, { ignores: ["build_sha"] });
-export const groupScoresSchema = door("a group's scores of ORS", {
-  scores: z.array(door("a score of a group of ORS", { reward: z.number() }, { ignores: ["metadata"] })),
-});
 
 export function blocksText(blocks: Blocks): string {
   return blocks
@@ -111,21 +110,17 @@ export function messagesOf(given: z.output<typeof messagesSchema>): Message[] {
   });
 }
 
-/**
- * Our messages as the server's. Calls without an id get one, in their order.
- * @param rich false where text alone is read: reasoning, calls and results are then left out
- */
-export function wireMessages(conversation: readonly Message[], rich: boolean): object[] {
+/** Our messages as the server's. Calls without an id get one, in their order. */
+export function wireMessages(conversation: readonly Message[]): object[] {
   let made = 0;
   const open: string[] = [];
   const messages = conversation.map((message) => {
     const text = message.content === "" ? [] : [{ type: "text", text: message.content }];
     if (message.role === "tool") {
       const next = open.shift();
-      const result = { type: "tool_result", tool_call_id: message.callId ?? next, blocks: text };
-      return { role: "user", blocks: rich ? [result] : [] };
+      return { role: "user", blocks: [{ type: "tool_result", tool_call_id: message.callId ?? next, blocks: text }] };
     }
-    if (message.role !== "assistant" || !rich) return { role: message.role, blocks: text };
+    if (message.role !== "assistant") return { role: message.role, blocks: text };
     const calls = (message.toolCalls ?? []).map(({ id = `call_${made++}`, name, arguments: input }) => {
       open.push(id);
       return { type: "tool_call", id, name, input };

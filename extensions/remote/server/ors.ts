@@ -104,7 +104,7 @@ class OrsHost {
       const { opening } = await this.#episodeOf(request);
       return { json: opening.map(({ content }) => ({ type: "text", text: content, detail: null })) };
     }
-    if (method === "GET" && route === "messages") return { json: wireMessages((await this.#episodeOf(request)).opening, true) };
+    if (method === "GET" && route === "messages") return { json: wireMessages((await this.#episodeOf(request)).opening) };
     if (method === "POST" && route === "call") return this.#call(request, parseBody(await body(), callSchema));
     const reply = await taskRoute(environment, this.#name, route, request);
     if (reply === undefined) throw unknown;

@@ -6,7 +6,7 @@ import { EnvError } from "../../../src/core/errors.ts";
 import { writeFileAtomic } from "../../../src/files/atomic.ts";
 import { makeFolder } from "../../../src/files/folder.ts";
 import { fetchDataset } from "../../../src/hub/dataset.ts";
-import type { HubEvent } from "../../../src/hub/model.ts";
+import type { HubEvent } from "../../../src/hub/fetch.ts";
 import { type HubSettings, hubSettings } from "../../../src/hub/settings.ts";
 import { fetchFile } from "../../bfcl/fetch-file.ts";
 import type { BenchmarkName } from "../table.ts";

@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
+import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { mean } from "../../../src/core/mean.ts";
 import { withLock } from "../../../src/files/lock.ts";
@@ -177,15 +178,7 @@ function partOf({ question, worlds, arms, rates, seeds, tuningSeeds }: StudyFlag
     worlds: worlds?.split(","),
     arms: arms?.split(","),
     rates: rates?.split(",").map(Number),
-    seeds: wholeNumber("--seeds", seeds),
-    tuningSeeds: wholeNumber("--tuning-seeds", tuningSeeds),
+    seeds: wholeNumber("--seeds", seeds, 0),
+    tuningSeeds: wholeNumber("--tuning-seeds", tuningSeeds, 0),
   };
-}
-
-function wholeNumber(flag: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  const value = Number(text);
-  if (!Number.isInteger(value) || value < 0 || (flag === "--jobs" && value < 1))
-    throw new ConfigError(flag, text, { expected: "a whole number" });
-  return value;
 }
