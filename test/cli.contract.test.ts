@@ -106,7 +106,7 @@ test("eval, runs and chat work on what train made", async () => {
   expect(evaluated.lines).toContainEqual(expect.stringMatching(/^An episode that it fails \(/));
 
   expect((await retrograde("runs --in .")).lines[2]).toMatch(/^done +seeupo-scaled +2\/2 .*finished/);
-  const shown = await retrograde("runs show done --trajectory step-2/1/3");
+  const shown = await retrograde("trajectory done step-2/1/3");
   expect(shown.lines.filter((line) => line.startsWith("user"))).toHaveLength(2);
 
   const chat = await retrograde("chat --model done --set rollout.maxTokens=200", { input: "a\n\nb\n/quit\nc\n" });

@@ -173,7 +173,6 @@ test("1,000 mutated run folders: shown and listed, or refused by an error that n
       () => readSummary(folder),
       () => readTrajectories(folder, 2),
       () => showRunCommand(folder, {}, screen),
-      () => showRunCommand(folder, { trajectory: "step-3/0/1" }, screen),
       () => new RunSources(root).list().sources.map(runDetail),
       () => wholeConfig(folder),
     ])

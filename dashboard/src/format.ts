@@ -1,10 +1,9 @@
 /** Numbers as a person reads them. */
 
 import { outwards } from "../../src/statistics/outwards.ts";
+import { number, percent } from "../../src/terminal/format.ts";
 
-export function percent(share: number | null | undefined): string {
-  return share === null || share === undefined || Number.isNaN(share) ? "–" : `${(share * 100).toFixed(1)} %`;
-}
+export { count, duration, number, percent } from "../../src/terminal/format.ts";
 
 /** A success in per cent; a reward as a number. */
 export function scoreText(value: number | null, { measure }: { readonly measure: "success" | "reward" }): string {
@@ -24,32 +23,10 @@ export function intervalText(
   return measure === "reward" ? `${number(low)} to ${number(high)}` : `${outwards({ low, high }).join(" to ")} %`;
 }
 
-export function count(value: number): string {
-  return Math.round(value).toLocaleString("en-US");
-}
-
-/** At most `digits` significant digits; tiny and huge numbers with an exponent; "–" for what does not exist. */
-export function number(value: number | null | undefined, digits = 3): string {
-  if (value === null || value === undefined || Number.isNaN(value)) return "–";
-  if (value === 0) return "0";
-  if (Number.isInteger(value) && Math.abs(value) < 1e6) return count(value);
-  if (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6) return String(Number(value.toPrecision(digits)));
-  return value.toExponential(digits - 1).replace("e+", "e");
-}
-
 /** With a sign, as changes are written. */
 export function signed(value: number | null | undefined, digits = 3): string {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   return `${value > 0 ? "+" : value < 0 ? "−" : "±"}${number(Math.abs(value), digits)}`;
-}
-
-/** "12.0 min" */
-export function duration(seconds: number): string {
-  return seconds < 120
-    ? `${seconds.toFixed(0)} s`
-    : seconds < 7200
-      ? `${(seconds / 60).toFixed(1)} min`
-      : `${(seconds / 3600).toFixed(1)} h`;
 }
 
 export function ago(iso: string): string {

@@ -14,11 +14,10 @@ export const runCommands: AddCommands = (program, { screen, examples }) => {
       runsCommand(flags, screen);
     });
   debuggable(runs.command("show"))
-    .summary("show a run, or one of its episodes")
-    .description("Shows a run's evaluations, steps and metrics, or with --trajectory one of its episodes.")
+    .summary("show a run")
+    .description("Shows a run's evaluations, steps and metrics.")
     .argument("<folder>", "the run's folder")
-    .option("--trajectory <id>", "an episode's id")
-    .option("--json", "print it as JSON: settings, evaluations and metrics, or the episode as it is stored")
+    .option("--json", "print settings, evaluations and metrics as JSON")
     .addHelpText("after", examples("runs show runs/first"))
     .action(async (folder, flags) => {
       const { showRunCommand } = await import("./commands/runs.ts");

@@ -30,7 +30,7 @@ test("every line of a run fits 60 columns, commands excepted", () => {
     { type: "stepped", record, timing },
     { type: "warning", message, warning },
   ]);
-  const command = lines.findIndex((line) => line.includes("runs show runs/a --trajectory step-3/0/0"));
+  const command = lines.findIndex((line) => line.includes("trajectory runs/a step-3/0/0"));
   expect(command).toBeGreaterThan(0);
   for (const [i, line] of lines.entries()) if (i !== command) expect(line.length, line).toBeLessThanOrEqual(60);
   expect(lines.slice(0, 2)).toEqual([

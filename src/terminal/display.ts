@@ -105,9 +105,7 @@ function eventLines(event: TrainingEvent, folder: string, { live, paint, width }
     case "warning": {
       const example = event.warning?.example;
       const read =
-        example === undefined
-          ? []
-          : [`  ${commandPrefix()} runs show ${quoted(shownPath(folder))} --trajectory ${quoted(example)}`];
+        example === undefined ? [] : [`  ${commandPrefix()} trajectory ${quoted(shownPath(folder))} ${quoted(example)}`];
       return [...wrap(`warning: ${event.message}`, width), ...read].map((line) => paint.yellow(line));
     }
     default:

@@ -2,8 +2,9 @@
 
 import { outwards } from "../statistics/outwards.ts";
 
-export function percent(share: number): string {
-  return `${(share * 100).toFixed(1)} %`;
+/** "41.2 %"; "–" for what does not exist. */
+export function percent(share: number | null | undefined): string {
+  return exists(share) ? `${(share * 100).toFixed(1)} %` : "–";
 }
 
 interface Interval {
@@ -53,10 +54,14 @@ export function duration(seconds: number): string {
 
 /** At most `digits` significant digits and no needless zeros; tiny and huge numbers with an exponent; "–" for what does not exist. */
 export function number(value: number | null | undefined, digits = 3): string {
-  if (value === null || value === undefined) return "–";
+  if (!exists(value)) return "–";
   if (Number.isInteger(value) && Math.abs(value) < 1e6) return count(value);
   if (Math.abs(value) >= 1e-3 && Math.abs(value) < 1e6) return String(Number(value.toPrecision(digits)));
-  return value.toExponential(digits - 1);
+  return value.toExponential(digits - 1).replace("e+", "e");
+}
+
+function exists(value: number | null | undefined): value is number {
+  return value !== null && value !== undefined && !Number.isNaN(value);
 }
 
 export function bar(share: number, width: number): string {

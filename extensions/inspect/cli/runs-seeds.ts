@@ -23,7 +23,7 @@ export function runsSeedsCommand(
 }
 
 function changeLines({ split, decoding, before, after, change, behaviours }: SeedsChange): string[] {
-  const rows = behaviours.map(({ name, before: first, after: last }) => [name, percentOrNone(first), percentOrNone(last)]);
+  const rows = behaviours.map(({ name, before: first, after: last }) => [name, percent(first), percent(last)]);
   return [
     "",
     `${split}, ${decoding}: ${plural(after.tasks, "task")}`,
@@ -42,9 +42,4 @@ function againstLines({ split, decoding, first, second, difference }: AgainstRep
     `  against  ${interval(second.success)}  by seed ${second.perSeed.map(percent).join(", ")}`,
     `  against − first  ${points(difference.success)}, paired by seed and task`,
   ];
-}
-
-/** Nothing called for a behaviour: there is no share. */
-function percentOrNone(share: number): string {
-  return Number.isNaN(share) ? "–" : percent(share);
 }

@@ -41,7 +41,7 @@ test.each([
   [["FILE", "--dry-run", "--arms", "a,z"], '--arms is "z"; expected "a", "b" or "c".'],
   [["FILE", "--dry-run", "--rates", "0.5"], "--rates is 0.5; expected 0.0001, 0.001 or 0.00001."],
   [["FILE", "--worlds", "moon"], '--worlds is "moon"; expected "near" or "far".'],
-  [["FILE", "--jobs", "0"], '--jobs is "0"; expected a whole number.'],
+  [["FILE", "--jobs", "0"], '--jobs is "0"; expected a whole number from 1 on.'],
   [["FILE", "--run", "near.a.0.5.1"], "expected WORLD.ARM.RATE.SEED of the study's plan."],
 ])("study %s is refused before anything starts", async (args, message) => {
   const { error, exitCode } = await invoke(...args.map((part) => part.replace("FILE", file)));

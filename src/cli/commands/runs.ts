@@ -1,5 +1,4 @@
-import { RunError, reasonOf } from "../../core/errors.ts";
-import type { Trajectory } from "../../core/trajectory.ts";
+import { reasonOf } from "../../core/errors.ts";
 import { layout, runsFolder } from "../../runs/layout.ts";
 import {
   listRuns,
@@ -18,7 +17,6 @@ import { commandPrefix, quoted } from "../../terminal/invocation.ts";
 import { evaluationLine, stepHeading, stepLine } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { wrap } from "../../terminal/wrap.ts";
-import { episodeLines } from "../conversation.ts";
 
 /** Every run under a folder, newest first. */
 export function runsCommand(
@@ -75,27 +73,16 @@ function stateOf(folder: string, { config, created }: RunRecord): RunState {
 }
 
 function rowOf({ folder, algorithm, steps, plannedSteps, before, after, finished, created }: RunState): string[] {
-  const score = (mean: number | null) => (mean === null ? "–" : percent(mean));
   return [
-    ...[folder, algorithm ?? "–", `${count(steps)}/${plannedSteps}`, score(before), score(after)],
+    ...[folder, algorithm ?? "–", `${count(steps)}/${plannedSteps}`, percent(before), percent(after)],
     ...[finished ? "finished" : "unfinished", created.slice(0, 16).replace("T", " ")],
   ];
 }
 
-/** One run: its steps and metrics, or one of its episodes. */
-export function showRunCommand(
-  folder: string,
-  { trajectory, json }: { readonly trajectory?: string; readonly json?: boolean },
-  screen: Screen,
-): void {
+/** One run: its steps and metrics. */
+export function showRunCommand(folder: string, { json }: { readonly json?: boolean }, screen: Screen): void {
   const record = readRun(folder);
   const { config } = record;
-  if (trajectory !== undefined) {
-    const found = findTrajectory(folder, trajectory);
-    if (json === true) screen.line(JSON.stringify(found));
-    else for (const line of episodeLines(found, screen.paint, screen.width)) screen.line(line);
-    return;
-  }
   if (json === true) {
     const [steps, evaluations, summary] = [readMetrics(folder), readEvaluations(folder), readSummary(folder) ?? null];
     screen.line(JSON.stringify({ ...stateOf(folder, record), config, evaluations, summary, metrics: steps }, null, 1));
@@ -166,23 +153,6 @@ function episodeHints(folder: string): string[] {
     ...(step === undefined
       ? []
       : [`Of every step in ${layout.trajectoryFolder(folder)}, of every evaluation in ${layout.evaluationFolder(folder)}`]),
-    ...(example === undefined ? [] : [`Read one: ${commandPrefix()} runs show ${quoted(folder)} --trajectory ${example.id}`]),
+    ...(example === undefined ? [] : [`Read one: ${commandPrefix()} trajectory ${quoted(folder)} ${example.id}`]),
   ];
-}
-
-function findTrajectory(folder: string, id: string): Trajectory {
-  const files = [
-    ...trajectorySteps(folder).map((step) => () => readTrajectories(folder, step)),
-    ...readEvaluations(folder).map((record) => () => readEpisodes(folder, record)),
-  ];
-  let example: string | undefined;
-  for (const read of files) {
-    const episodes = read();
-    example ??= episodes[0]?.id;
-    const found = episodes.find((episode) => episode.id === id);
-    if (found !== undefined) return found;
-  }
-  throw new RunError("--trajectory", id, {
-    expected: example === undefined ? "a run with episodes" : `the id of an episode of this run, such as "${example}"`,
-  });
 }
