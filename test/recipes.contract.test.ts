@@ -1,8 +1,5 @@
 import { execFile } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, mkdtempSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -40,14 +37,17 @@ test("calculator-agent.ts comes as far as the engine's settings", async () => {
   expect(await recipe("calculator-agent.ts", "--device", "nope", "--out", out)).toContain('engine.device is "nope"');
 });
 
-test("needle.ts comes as far as the engine's settings, once its server answers", async () => {
-  const server = createServer((_, response) => response.end("{}")).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const idle = join(folder, "python");
-  writeFileSync(idle, "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
-  writeFileSync(join(folder, "form.jsonl"), "");
-  const port = String((server.address() as AddressInfo).port);
-  const needle = await recipe("needle.ts", "--python", idle, "--port", port, "--threads", "nope", "--out", folder);
-  server.close();
-  expect(needle).toContain("engine.threads is NaN");
+test("reasoning-gym.ts comes as far as the engine's settings, with tasks that were made before and without Python", async () => {
+  const places = [...Array.from({ length: 128 }, (_, i) => ["train", i]), ["challenge", 0]];
+  const rows = places.map(([split, index]) => ({ split, index, prompt: "Ada?", answers: ["Ada"], guesses: ["Ada", "Bo"] }));
+  writeFileSync(join(folder, "tasks.jsonl"), rows.map((row) => JSON.stringify(row)).join("\n"));
+  const run = await recipe("reasoning-gym.ts", "--python", "/nowhere", "--threads", "nope", "--out", folder);
+  expect(run).toContain("engine.threads is NaN");
+  expect(readFileSync(join(folder, "form.jsonl"), "utf8").split("\n")).toHaveLength(129);
+});
+
+test("reasoning-gym.ts names the Python that has no tasks", async () => {
+  expect(await recipe("reasoning-gym.ts", "--python", "/nowhere", "--out", join(folder, "gym"))).toContain(
+    "pip install reasoning-gym==0.1.25",
+  );
 });
