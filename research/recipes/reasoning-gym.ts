@@ -216,7 +216,7 @@ function python(args: readonly string[], input = ""): string {
   });
 }
 
-/** Writes the table of all families, with the form's success for those that fit the rule and have the shortest prompts. */
+/** Writes the table of all families, with the form's success for the twelve that fit the rule best. */
 async function scan(): Promise<void> {
   const file = join(out, "families.jsonl");
   if (!existsSync(file)) writeFileAtomic(file, python(["families"]));
@@ -225,7 +225,7 @@ async function scan(): Promise<void> {
   const used = rows.filter(
     (row) => row.settings === "easier" || !rows.some(({ family, settings }) => family === row.family && settings === "easier"),
   );
-  const fitting = used.filter(({ fits }) => fits).toSorted((a, b) => a.prompt - b.prompt);
+  const fitting = used.filter(({ fits }) => fits).toSorted((a, b) => Math.abs(a.right - 0.3) - Math.abs(b.right - 0.3));
   const forms = new Map<object, string>();
   for (const row of fitting.slice(0, 12)) {
     const folder = join(out, row.family);
@@ -259,7 +259,7 @@ function measured(row: z.output<typeof familySchema>) {
     failed === undefined
       ? [prompt, answer, percent(inPrompt), percent(right), player, scored.join(", ")]
       : ["", "", "", "", failed.slice(0, 80), ""];
-  return { family, settings, fits, prompt, text: `| ${[family, settings, ...cells].join(" | ")} |` };
+  return { family, settings, fits, right, text: `| ${[family, settings, ...cells].join(" | ")} |` };
 }
 
 function median(numbers: readonly number[]): number {
