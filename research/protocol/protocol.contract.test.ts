@@ -277,19 +277,16 @@ test("make, run and compare: a file of tasks is played here and by another progr
   expect(() => compareCommand(made, [ours], {}, screen)).toThrow(/pairs of them/);
 });
 
-test("llama.cpp, which is not ours, filled two protocols: the same model answers nearly the same there", () => {
+test("llama.cpp and transformers, which are not ours, filled protocols: the same model answers nearly the same there", () => {
   const kept = (name: string) => join(import.meta.dirname, "../protocols", name);
-  const compared = (name: string) => {
+  const compared = (name: string, [theirs, ours] = [`${name}-llama`, `${name}-ours`]) => {
     let out = "";
     const screen = createScreen({ write: (text: string) => (out += text) !== "" });
-    compareCommand(
-      kept(`${name}.protocol.json`),
-      [kept(`${name}-llama.jsonl`), kept(`${name}-ours.jsonl`)],
-      { json: true },
-      screen,
-    );
+    compareCommand(kept(`${name}.protocol.json`), [kept(`${theirs}.jsonl`), kept(`${ours}.jsonl`)], { json: true }, screen);
     return JSON.parse(out).compared[0].pairs[0].success;
   };
   expect(compared("needle_haystack-64")).toMatchObject({ tasks: 64, better: 0, worse: 0 });
   expect(compared("lookup")).toMatchObject({ tasks: 64, better: 2, worse: 0 });
+  const transformers = compared("needle_haystack", ["needle_haystack-11-transformers", "needle_haystack-11-after"]);
+  expect(transformers).toMatchObject({ tasks: 256, better: 0, worse: 0 });
 });
