@@ -183,7 +183,7 @@ async function tasksIn(family: string, folder: string): Promise<GymTask[]> {
   const read = (line: string) => taskSchema.parse(jsonOf(line));
   const tasks = readFileSync(file, "utf8").trim().split("\n").map(read);
   const asked = tasks.filter(({ split }) => split === "challenge");
-  const rows = asked.map(({ index, prompt, answers: [answer] }) => ({ id: `challenge/${index}`, prompt, answer }));
+  const rows = asked.map(({ index, prompt, answers }) => ({ id: `challenge/${index}`, prompt, answer: answers }));
   if (values.tasks) writeFileAtomic(join(folder, "challenge.jsonl"), rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   return tasks;
 }
