@@ -18,7 +18,7 @@ export const attention: Operator<{ scale: number }> = {
     const product = to.temporary();
     const grouped = to.temporary();
     to.emit({ type: "Reshape", inputs: [probabilities.name, to.integers([0, heads(k), -1, 0])], outputs: [grouped] });
-    to.emit({ type: "MatMul", inputs: [grouped, v.name], outputs: [product] });
+    to.emit({ type: "MatMul", inputs: [grouped, v.name], outputs: [product], exact: true });
     to.emit({ type: "Reshape", inputs: [product, to.integers([0, heads(q), -1, 0])], outputs: [out.name] });
   },
 };
@@ -99,7 +99,7 @@ const [boolType, unseen] = [9, -1e9];
 function groupedScores(to: Lowering, q: Tensor, k: Tensor, scale: number): string {
   const [tall, grouped, scores] = [to.temporary(), to.temporary(), to.temporary()];
   to.emit({ type: "Reshape", inputs: [q.name, to.integers([0, heads(k), -1, 0])], outputs: [tall] });
-  product(to, [tall, 4], [k.name, 4], grouped, { transB: true, alpha: scale });
+  product(to, [tall, 4], [k.name, 4], grouped, { transB: true, alpha: scale, exact: true });
   to.emit({ type: "Reshape", inputs: [grouped, to.integers([0, heads(q), -1, 0])], outputs: [scores] });
   return scores;
 }

@@ -80,14 +80,14 @@ export const columnAttention: Operator<{ scale: number }> = {
     const scaled = isFused ? q.name : emit("Mul", [q.name, to.floats(Float32Array.of(scale), [1])]);
     const queries = emit("Reshape", [scaled, to.integers([0, kvHeads, heads / kvHeads, size])]);
     const [found, mixed] = [to.temporary(), to.temporary()];
-    product(to, [queries, 4], [k.name, 4], found, { alpha: isFused ? scale : 1 }, true);
+    product(to, [queries, 4], [k.name, 4], found, { alpha: isFused ? scale : 1, exact: true });
     const probabilities = emit("Softmax", [emit("Add", [found, mask.name])], { axis: { int: -1 } });
     // Where a transposed factor would be a copy of the cache, the small one is transposed, and the product.
     if (!isFused) {
       const perm = { perm: { ints: [0, 1, 3, 2] } };
       const columns = emit("MatMul", [v.name, emit("Transpose", [probabilities], perm)]);
       emit("Transpose", [columns], perm, mixed);
-    } else product(to, [probabilities, 4], [v.name, 4], mixed, { transB: true }, true);
+    } else product(to, [probabilities, 4], [v.name, 4], mixed, { transB: true, exact: true });
     emit("Reshape", [mixed, to.integers([0, heads, 1, size])], undefined, out.name);
   },
 };

@@ -168,11 +168,11 @@ export function attentionGradients(g: Graph, { q, k, v, o, p, scale }: Attended,
   const delta = g.sum(g.mul(dy, o), [3]);
   const tallDy = tall(dy, size);
   const tallP = tall(p, p.shape[3]);
-  const dv = g.matmul(tallP, tallDy, { transA: true });
-  const dp = g.reshape(g.matmul(tallDy, v, { transB: true }), p.shape);
+  const dv = g.matmul(tallP, tallDy, { transA: true, exact: true });
+  const dp = g.reshape(g.matmul(tallDy, v, { transB: true, exact: true }), p.shape);
   const ds = tall(g.mul(p, g.sub(dp, delta)), p.shape[3]);
-  const dq = g.reshape(g.matmul(ds, k, { alpha: scale }), q.shape);
-  const dk = g.matmul(ds, tall(q, size), { transA: true, alpha: scale });
+  const dq = g.reshape(g.matmul(ds, k, { alpha: scale, exact: true }), q.shape);
+  const dk = g.matmul(ds, tall(q, size), { transA: true, alpha: scale, exact: true });
   return [dq, dk, dv];
 }
 

@@ -79,8 +79,8 @@ export class Graph {
   }
 
   /** α · a·b over the last two axes, either transposed first; the leading axes must agree, or b has none. */
-  matmul(a: Tensor, b: Tensor, { transA = false, transB = false, alpha = 1 } = {}): Tensor {
-    return this.apply("matmul", [a, b], { transA, transB, alpha })[0];
+  matmul(a: Tensor, b: Tensor, { transA = false, transB = false, alpha = 1, exact = false } = {}): Tensor {
+    return this.apply("matmul", [a, b], { transA, transB, alpha, exact })[0];
   }
   add(a: Tensor, b: Tensor): Tensor {
     return this.apply("add", [a, b], {})[0];

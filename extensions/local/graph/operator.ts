@@ -11,7 +11,7 @@ export interface OnnxNode {
   readonly domain?: "com.microsoft";
   /** The operator of the graph that it is of, for profiles. */
   readonly of?: string;
-  /** A product that is computed in float32 whatever the precision: to round its factors would be to copy a cache. */
+  /** A product that is not rounded to bfloat16, only to TF32: to cast its factors would be to copy a cache, or the scores of all tokens. */
   readonly exact?: boolean;
 }
 export type OnnxAttribute = { int: number } | { ints: readonly number[] } | { float: number } | { string: string };

@@ -5,6 +5,8 @@ export interface ProductAttributes {
   readonly transA: boolean;
   readonly transB: boolean;
   readonly alpha: number;
+  /** As `OnnxNode.exact`. */
+  readonly exact?: boolean;
 }
 
 /** Inputs of an output that share a scale in 4 bits. */
@@ -88,15 +90,13 @@ const roundedActivations = 4;
 /**
  * α · a·b over the last two axes, either transposed first. Operands are names with their numbers of axes, which agree or of which b has 2.
  * One kernel where there is FusedMatMul. Elsewhere Gemm for matrices, and a transposed copy and a scale around a plain product for more axes.
- * @param exact as `OnnxNode.exact`
  */
 export function product(
   to: Lowering,
   [a, rankA]: readonly [string, number],
   [b, rankB]: readonly [string, number],
   out: string,
-  { transA = false, transB = false, alpha = 1 }: Partial<ProductAttributes>,
-  exact = false,
+  { transA = false, transB = false, alpha = 1, exact = false }: Partial<ProductAttributes>,
 ): void {
   const plain = !transA && !transB && alpha === 1;
   const attributes = { transA: { int: +transA }, transB: { int: +transB }, alpha: { float: alpha } };

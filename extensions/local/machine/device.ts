@@ -66,7 +66,7 @@ export function providerOptions(provider: Provider, captured = false, precision:
       executionProviders: ["webgpu"],
       extra: { session, ep: { webgpuexecutionprovider: { enableGraphCapture: captured ? "1" : "0" } } },
     };
-  const cuda = { ...cudaSettings, use_tf32: precision === "tf32" ? "1" : "0", enable_cuda_graph: captured ? "1" : "0" };
+  const cuda = { ...cudaSettings, use_tf32: precision === "float32" ? "0" : "1", enable_cuda_graph: captured ? "1" : "0" };
   return { executionProviders: [{ name: "cuda", ...cuda }], extra: { session } };
 }
 

@@ -378,7 +378,7 @@ export class LocalSampler {
 
   /** The row in a slot that is a row or has it as a twin. */
   #holderOf(row: Row): Row | undefined {
-    return this.#rows.rows.find((one) => one === row || one.twins.includes(row));
+    return this.#rows.has(row) ? row : this.#rows.rows.find((one) => one.twins.includes(row));
   }
 
   /** Gives each token that was drawn in a slot a slot of its own. */
