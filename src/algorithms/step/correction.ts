@@ -53,9 +53,10 @@ const largestLogRatio = 20;
 export async function importanceOf(
   policy: Policy,
   episodes: readonly Episode[],
-  { level, beyond, low, high }: Correction,
+  correction: Correction,
   known?: FixedRows,
 ): Promise<Importance> {
+  const { level } = correction;
   const units = unitsOf(episodes, level);
   const scored = [...new Set(units.flatMap(({ ratioOver }) => ratioOver))];
   checkedRows(
@@ -65,30 +66,21 @@ export async function importanceOf(
   );
   const proxLogprobs = known ?? fixedLogprobs(scored, await policy.logprobs(scored));
   const weights = new Map<ActionInContext, number[]>();
-  const ratios = new Spread();
-  let [drift, tokens] = [0, 0];
-  let [counted, outside, sum, squares] = [0, 0, 0, 0];
-  const bounded = (logRatio: number): number => {
-    const ratio = Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
-    const inside = ratio >= low && ratio <= high;
-    const weight = inside ? ratio : beyond === "mask" ? 0 : clamp(ratio, low, high);
-    ratios.add(ratio);
-    counted++;
-    if (!inside) outside++;
-    sum += weight;
-    squares += weight * weight;
-    return weight;
-  };
+  const bounds = new Bounds(correction);
   for (const { ratioOver, trained } of units) {
     const logRatios = ratioOver.map((turn) => {
       const [prox] = proxLogprobs([turn]);
       return prox.map((logprob, t) => logprob - turn.samplerLogprobs[t]);
     });
-    for (const row of logRatios) for (const logRatio of row) drift -= logRatio;
-    tokens += logRatios.reduce((count, row) => count + row.length, 0);
-    if (level === "token") for (const [i, turn] of trained.entries()) weights.set(turn, logRatios[i].map(bounded));
+    bounds.addTokens(logRatios);
+    if (level === "token")
+      for (const [i, turn] of trained.entries())
+        weights.set(
+          turn,
+          logRatios[i].map((logRatio) => bounds.weightOf(logRatio)),
+        );
     else {
-      const weight = bounded(logRatios.reduce((total, row) => row.reduce((part, logRatio) => part + logRatio, total), 0));
+      const weight = bounds.weightOf(logRatios.reduce((total, row) => row.reduce((part, logRatio) => part + logRatio, total), 0));
       for (const turn of trained)
         weights.set(
           turn,
@@ -103,18 +95,53 @@ export async function importanceOf(
       turns.map((turn) => weights.get(turn) ?? []),
     ),
     proxLogprobs,
-    metrics:
-      tokens === 0
-        ? {}
-        : {
-            importanceMin: ratios.min,
-            importanceMean: ratios.mean,
-            importanceMax: ratios.max,
-            importanceBounded: outside / counted,
-            effectiveSampleShare: squares === 0 ? 0 : (sum * sum) / (counted * squares),
-            behaviourKl: drift / tokens,
-          },
+    metrics: bounds.metrics(),
   };
+}
+
+/** Weights by the bounds of a correction, and what is measured of them. */
+class Bounds {
+  readonly #correction: Correction;
+  readonly #ratios = new Spread();
+  #drift = 0;
+  #tokens = 0;
+  #counted = 0;
+  #outside = 0;
+  #sum = 0;
+  #squares = 0;
+
+  constructor(correction: Correction) {
+    this.#correction = correction;
+  }
+
+  addTokens(logRatios: readonly (readonly number[])[]): void {
+    for (const row of logRatios) for (const logRatio of row) this.#drift -= logRatio;
+    this.#tokens += logRatios.reduce((count, row) => count + row.length, 0);
+  }
+
+  weightOf(logRatio: number): number {
+    const { beyond, low, high } = this.#correction;
+    const ratio = Math.exp(clamp(logRatio, -largestLogRatio, largestLogRatio));
+    const inside = ratio >= low && ratio <= high;
+    const weight = inside ? ratio : beyond === "mask" ? 0 : clamp(ratio, low, high);
+    this.#ratios.add(ratio);
+    this.#counted++;
+    if (!inside) this.#outside++;
+    this.#sum += weight;
+    this.#squares += weight * weight;
+    return weight;
+  }
+
+  metrics(): MetricValues {
+    if (this.#tokens === 0) return {};
+    const { min, mean, max } = this.#ratios;
+    return {
+      ...{ importanceMin: min, importanceMean: mean, importanceMax: max },
+      importanceBounded: this.#outside / this.#counted,
+      effectiveSampleShare: this.#squares === 0 ? 0 : (this.#sum * this.#sum) / (this.#counted * this.#squares),
+      behaviourKl: this.#drift / this.#tokens,
+    };
+  }
 }
 
 /** Turns whose tokens' ratios are multiplied up, and those trained turns that get the product. At token level each token has its own. */

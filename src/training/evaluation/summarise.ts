@@ -45,7 +45,6 @@ export function summarise(
       const enough = perTask.filter(({ n }) => n >= j);
       return enough.length === 0 ? [] : [{ k: j, ...estimate(({ n, c }) => chance(n, c, j), [0, 1], enough) }];
     });
-  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
   const errors = attempts.length - scored.length;
   return {
     ...estimate(({ n, c }) => c / n, [0, 1]),
@@ -62,13 +61,7 @@ export function summarise(
         ...estimate(({ own }) => mean(own.map(({ trajectory }) => trajectory.scores[name] ?? 0))),
       })),
     }),
-    meanTurns: mean(trajectories.map((trajectory) => trajectory.turns.length)),
-    toolCalls: turns.reduce((sum, turn) => sum + turn.toolCalls, 0),
-    sampledTokens: turns.reduce((sum, turn) => sum + sampledTokens(turn), 0),
-    ...usageOf(turns),
-    stopReasons: Object.fromEntries(
-      [...groupBy(attempts, ({ trajectory }) => trajectory.stopReason)].map(([reason, members]) => [reason, members.length]),
-    ),
+    ...countsOf(trajectories),
     byKind: breakdown(scored.flatMap(kindParts), seed),
     behaviours: behavioursOf(trajectories),
     ...scenariosOf(tasks, groups, seed),
@@ -80,6 +73,19 @@ export function summarise(
       scored.map((attempt) => part(attempt, String(attempt.trajectory.turns.length))),
       seed,
     ),
+  };
+}
+
+/** Turns, calls, tokens and ends of all attempts. */
+function countsOf(trajectories: readonly Trajectory[]) {
+  const turns = trajectories.flatMap((trajectory) => trajectory.turns);
+  const byEnd = groupBy(trajectories, ({ stopReason }) => stopReason);
+  return {
+    meanTurns: mean(trajectories.map((trajectory) => trajectory.turns.length)),
+    toolCalls: turns.reduce((sum, turn) => sum + turn.toolCalls, 0),
+    sampledTokens: turns.reduce((sum, turn) => sum + sampledTokens(turn), 0),
+    ...usageOf(turns),
+    stopReasons: Object.fromEntries([...byEnd].map(([reason, members]) => [reason, members.length])),
   };
 }
 

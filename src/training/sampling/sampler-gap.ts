@@ -46,35 +46,12 @@ export function measureSamplerGap(
   groups: readonly Group[],
   limit: GapLimit,
 ): { readonly policy: Policy; gap(): SamplerGap } {
-  const turns = groups.flatMap(({ trajectories }) => trajectories.flatMap((trajectory) => trajectory.turns));
-  const samplerLogprobs = new Map(turns.map((turn) => [turnKey(turn), turn.samplerLogprobs]));
-  const tally = new GapTally(limit);
-  let moved = false;
-
-  const compared = (samples: readonly ActionInContext[], logprobs: Logprobs): Logprobs => {
-    if (moved) return logprobs;
-    for (const [i, sample] of samples.entries()) {
-      tally.add(samplerLogprobs.get(turnKey(sample)) ?? [], logprobs[i]);
-      samplerLogprobs.delete(turnKey(sample));
-    }
-    tally.check();
-    return logprobs;
-  };
-  /** Turns to be compared that neither were nor are among the samples. */
-  const restBeside = (samples: readonly ActionInContext[]): Turn[] => {
-    if (moved) return [];
-    const keys = new Set(samples.map(turnKey));
-    return sampleOfTurns(groups).filter((turn) => samplerLogprobs.has(turnKey(turn)) && !keys.has(turnKey(turn)));
-  };
-  const compareRest = async () => {
-    const rest = restBeside([]);
-    if (rest.length > 0) compared(rest, await policy.logprobs(rest));
-    moved = true;
-  };
+  const comparison = new Comparison(groups, limit);
+  const compared = (samples: readonly ActionInContext[], logprobs: Logprobs) => comparison.of(samples, logprobs);
   const { passAndStep } = policy;
   /** A pass of its own for the rest costs a wait where passes and steps travel together: it is then part of the first. */
   const withRest = (samples: readonly ActionInContext[]) => {
-    const rest = passAndStep === undefined ? [] : restBeside(samples);
+    const rest = passAndStep === undefined ? [] : comparison.restBeside(samples);
     return { all: [...samples, ...rest], unweighted: rest.map(({ action }) => action.map(() => 0)) };
   };
 
@@ -93,7 +70,9 @@ export function measureSamplerGap(
         return logprobs.slice(0, samples.length);
       },
       step: async (scale) => {
-        if (!moved) await compareRest();
+        const rest = comparison.restBeside([]);
+        if (rest.length > 0) compared(rest, await policy.logprobs(rest));
+        comparison.end();
         return policy.step(scale);
       },
       passAndStep:
@@ -102,13 +81,56 @@ export function measureSamplerGap(
           const { all, unweighted } = withRest(samples);
           const { logprobs, report } = await passAndStep(all, [...weights, ...unweighted], scale);
           compared(all, logprobs);
-          moved = true;
+          comparison.end();
           return { logprobs: logprobs.slice(0, samples.length), report };
         }),
       critic: policy.critic,
     },
-    gap: () => tally.gap(),
+    gap: () => comparison.gap(),
   };
+}
+
+/** What was compared of the turns of a step, until its first optimiser step. */
+class Comparison {
+  readonly #groups: readonly Group[];
+  readonly #tally: GapTally;
+  /** Of the turns that were not yet compared. */
+  readonly #samplerLogprobs: Map<string, readonly number[]>;
+  #ended = false;
+
+  constructor(groups: readonly Group[], limit: GapLimit) {
+    this.#groups = groups;
+    this.#tally = new GapTally(limit);
+    const turns = groups.flatMap(({ trajectories }) => trajectories.flatMap((trajectory) => trajectory.turns));
+    this.#samplerLogprobs = new Map(turns.map((turn) => [turnKey(turn), turn.samplerLogprobs]));
+  }
+
+  /** @returns the same log-probs */
+  of(samples: readonly ActionInContext[], logprobs: Logprobs): Logprobs {
+    if (this.#ended) return logprobs;
+    for (const [i, sample] of samples.entries()) {
+      this.#tally.add(this.#samplerLogprobs.get(turnKey(sample)) ?? [], logprobs[i]);
+      this.#samplerLogprobs.delete(turnKey(sample));
+    }
+    this.#tally.check();
+    return logprobs;
+  }
+
+  /** Turns to be compared that neither were nor are among the samples. */
+  restBeside(samples: readonly ActionInContext[]): Turn[] {
+    if (this.#ended) return [];
+    const keys = new Set(samples.map(turnKey));
+    return sampleOfTurns(this.#groups).filter((turn) => this.#samplerLogprobs.has(turnKey(turn)) && !keys.has(turnKey(turn)));
+  }
+
+  /** The weights that sampled are gone. */
+  end(): void {
+    this.#ended = true;
+  }
+
+  gap(): SamplerGap {
+    return this.#tally.gap();
+  }
 }
 
 /**

@@ -44,8 +44,8 @@ export async function trainingStep(
   rollouts: StepRollouts,
   critic?: EngineCritic,
 ): Promise<StepResult> {
-  const { config, engine, onEvent, signal, onLeft } = args;
-  const { seed, steps, rollout, optimizer, algorithm, limits, record } = config;
+  const { config, engine, onEvent, onLeft } = args;
+  const { seed, rollout, algorithm, record } = config;
   const { groups, trained, tasks, metrics, ahead } = rollouts;
   const { weightVersion } = engine;
 
@@ -54,23 +54,11 @@ export async function trainingStep(
   const trajectories = groups.flatMap((group) => group.trajectories);
   const rolled = rolloutMetrics(groups, weightVersion);
   if (ahead === undefined) requireFresh(groups, step, weightVersion, Number(rolled.staleTurns));
-  const learningRate = scheduledLearningRate(step, steps, optimizer);
-  // The coats of the policy, inside out: the engine, interruption (of its calls alone), masked tokens (before anything reads log-probs), the
-  // sampler's gap (of what is trained), credits (of what was applied), a teacher (read by the algorithm alone).
-  const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
-  const { policy: unmasked, settled } = interruptible(all, signal, await engine.restorePoint?.());
-  const policy = withoutMaskedTokens(unmasked, groups);
-  const measured =
-    ahead === undefined
-      ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
-      : { policy, gap: () => ahead.gap };
-  const observed = record.credits ? observeCredits(measured.policy) : undefined;
-  const teacherLogprobs = await factsOf(algorithm).teacher?.(stepParts(args, rollouts, step));
-  const own = observed?.policy ?? measured.policy;
+  const { policy, settled, gap, observed } = await dressed(args, step, rollouts, critic);
   const update = async () => {
     const credited = rolesApart(trained);
     const updated = await runUpdate(
-      teacherLogprobs === undefined ? own : { ...own, teacherLogprobs },
+      policy,
       credited,
       dealtTo(credited.length, algorithm),
       randomStream(seed, "update", step),
@@ -95,7 +83,7 @@ export async function trainingStep(
         ...(ahead === undefined ? {} : { staleness: ahead.staleness }),
         ...branchingMetrics(groups, rollout),
         ...metrics,
-        ...measured.gap(),
+        ...gap(),
         ...updated,
       },
     },
@@ -105,6 +93,28 @@ export async function trainingStep(
     credits: observed?.credits(),
     trained,
   };
+}
+
+/**
+ * The coats of the policy, inside out: the engine, interruption (of its calls alone), masked tokens (before anything reads log-probs), the
+ * sampler's gap (of what is trained), credits (of what was applied), a teacher (read by the algorithm alone).
+ */
+async function dressed(args: StepArguments, step: number, rollouts: StepRollouts, critic: EngineCritic | undefined) {
+  const { engine, signal, config } = args;
+  const { steps, rollout, optimizer, algorithm, limits, record } = config;
+  const { groups, ahead } = rollouts;
+  const learningRate = scheduledLearningRate(step, steps, optimizer);
+  const all = enginePolicy(engine, rollout.temperature, stepOptions(optimizer, learningRate), critic);
+  const { policy: unmasked, settled } = interruptible(all, signal, await engine.restorePoint?.());
+  const policy = withoutMaskedTokens(unmasked, groups);
+  const measured =
+    ahead === undefined
+      ? measureSamplerGap(policy, groups, gapLimit(limits.logprobGap, engine.info))
+      : { policy, gap: () => ahead.gap };
+  const observed = record.credits ? observeCredits(measured.policy) : undefined;
+  const teacherLogprobs = await factsOf(algorithm).teacher?.(stepParts(args, rollouts, step));
+  const own = observed?.policy ?? measured.policy;
+  return { policy: teacherLogprobs === undefined ? own : { ...own, teacherLogprobs }, settled, gap: measured.gap, observed };
 }
 
 /** The times of a step, as its record has them. */
