@@ -4,7 +4,7 @@ import { optionsDoor } from "../../src/core/door.ts";
 import { EnvError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
 import { type DefinedTask, type EnvironmentDefinition, type TaskRequest, tasksOf } from "../../src/environments/define.ts";
-import type { Environment, Played, Score } from "../../src/environments/environment.ts";
+import type { Environment, Played, Score, TokenPolicy } from "../../src/environments/environment.ts";
 import type { InferenceModel } from "../inference/model.ts";
 import { agentModelName, type RunningInference, serveInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
@@ -73,7 +73,7 @@ const checkDefinition = optionsDoor<AgentDefinition<TaskRequest>>("agentEnvironm
  */
 export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinition<T>): Environment<DefinedTask<T>> {
   checkDefinition({ ...definition });
-  const { name, concurrency, sampling = "override", auxiliary = "leave" } = definition;
+  const { name, concurrency } = definition;
   const byKey = new Map<string, InferenceModel>();
   let server: RunningInference | undefined;
   const close = async () => {
@@ -112,41 +112,48 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
     },
     play: async ({ request }, policy) => {
       if (server === undefined) throw new EnvError(`"${name}"`, "not open", { expected: "open() before the first episode" });
-      const key = newKey();
-      let messages: readonly Message[] = [];
-      const converse = async (requested: ConversationRequest) => {
-        const reply = await policy.converse(requested);
-        messages = [...requested.messages, reply.message];
-        return reply;
-      };
-      const { model, counts, refusals, unknownRoutes } = servedPolicy(policy, converse, sampling);
-      byKey.set(key, model);
-      // An agent that does not end is left behind: what it asks from then on is refused.
-      policy.signal.addEventListener("abort", () => byKey.delete(key), { once: true });
-      const baseUrl = `${server.baseUrl}/v1`;
-      const reached = {
-        ...{ baseUrl, apiKey: key, name: agentModelName, converse },
-        signal: policy.signal,
-      };
-      const run = (traced: Readonly<Record<string, string>>) =>
-        definition.run(request, { ...reached, env: { ...environmentOfAgent(baseUrl, key), ...traced } });
-      try {
-        const { answer, ...score } = await inEpisodeSpan(policy.episode, async (traced) => scoreOf(await run(traced)));
-        const named = messages.length === 0 ? [...refusals, ...unknownRoutes] : refusals;
-        const fault = named.length === 0 ? {} : { fault: refusedText(named) };
-        const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
-        const kept = answer === undefined ? {} : { answer };
-        return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...kept, ...fault, without };
-      } catch (error) {
-        // Clients hide the reason behind a text of their own.
-        const named = [...refusals, ...unknownRoutes];
-        if (named.length > 0) throw new Error(refusedText(named), { cause: error });
-        throw error;
-      } finally {
-        byKey.delete(key);
-      }
+      return episodeOf(definition, request, policy, { byKey, baseUrl: `${server.baseUrl}/v1` });
     },
   };
+}
+
+/** One run of the agent, with a key of its own. */
+async function episodeOf<T extends TaskRequest>(
+  definition: AgentDefinition<T>,
+  request: T,
+  policy: TokenPolicy,
+  { byKey, baseUrl }: { readonly byKey: Map<string, InferenceModel>; readonly baseUrl: string },
+): Promise<Played> {
+  const { sampling = "override", auxiliary = "leave" } = definition;
+  const key = newKey();
+  let messages: readonly Message[] = [];
+  const converse = async (requested: ConversationRequest) => {
+    const reply = await policy.converse(requested);
+    messages = [...requested.messages, reply.message];
+    return reply;
+  };
+  const { model, counts, refusals, unknownRoutes } = servedPolicy(policy, converse, sampling);
+  byKey.set(key, model);
+  // An agent that does not end is left behind: what it asks from then on is refused.
+  policy.signal.addEventListener("abort", () => byKey.delete(key), { once: true });
+  const reached = { baseUrl, apiKey: key, name: agentModelName, converse, signal: policy.signal };
+  const ran = (traced: Readonly<Record<string, string>>) =>
+    definition.run(request, { ...reached, env: { ...environmentOfAgent(baseUrl, key), ...traced } });
+  try {
+    const { answer, ...score } = await inEpisodeSpan(policy.episode, async (traced) => scoreOf(await ran(traced)));
+    const named = messages.length === 0 ? [...refusals, ...unknownRoutes] : refusals;
+    const fault = named.length === 0 ? {} : { fault: refusedText(named) };
+    const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
+    const kept = answer === undefined ? {} : { answer };
+    return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...kept, ...fault, without };
+  } catch (error) {
+    // Clients hide the reason behind a text of their own.
+    const named = [...refusals, ...unknownRoutes];
+    if (named.length > 0) throw new Error(refusedText(named), { cause: error });
+    throw error;
+  } finally {
+    byKey.delete(key);
+  }
 }
 
 /** @throws EnvError for a value that others' code gave instead of a reward */

@@ -8,11 +8,13 @@ import { Semaphore } from "../../src/core/semaphore.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { plural } from "../../src/terminal/format.ts";
 import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
+import type { AttemptingAgent } from "../agents/agent-attempts.ts";
 import { openAgent } from "../agents/agent-attempts.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
 import type { AgentTraining } from "../agents/train-agent.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { InferenceModel } from "../inference/model.ts";
+import type { RunningInference } from "../inference/server.ts";
 import { serveInference, unknownRoute } from "../inference/server.ts";
 import {
   answerFields,
@@ -96,43 +98,140 @@ const holeShare = 0.05;
  */
 export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): Promise<AgentCheckReport> {
   refuseUnknown({ ...check });
-  const { agent, reward, tasks, timeoutMs = 30_000, policyMs = 6_000, concurrency = 4, onProgress = () => {} } = check;
+  const { tasks } = check;
   if (tasks.length === 0) throw new RangeError("no tasks; at least one is checked");
-  const byKey = new Map<string, InferenceModel>();
-  const keys = [newKey()];
-  const server = await serveInference({
-    host: "127.0.0.1",
-    port: 0,
-    keys,
-    limits: { maxBytes: 2 ** 26 },
-    models: new Map(),
-    byKey,
-  });
-  const played = await openAgent<T>({ agent, reward, timeoutMs }, { baseUrl: `${server.baseUrl}/v1` }).catch(
-    async (error: unknown) => {
+  const trial = await Trial.open(check);
+  try {
+    const results: Played[] = [];
+    const add = async (policies: readonly LazyPolicy[], isSilent: boolean) => {
+      for (const policy of policies) if (!trial.isDeaf) results.push(await resultOf(policy, isSilent, trial));
+    };
+    await add(silentPolicies, true);
+    await add([...callingPolicies([...trial.tools]), ...constantPolicies(tasks)], false);
+    const leaks = trial.isDeaf ? [] : await leaksIn(tasks, trial);
+    const counts = [...trial.solvers.values()];
+    const all = counts.filter((solved) => solved === results.length).length;
+    const none = counts.filter((solved) => solved === 0).length;
+    const report = {
+      ...{ tasks: tasks.length, tools: [...trial.tools] },
+      policies: results.map(({ isSilent: _, advice: __, ...result }) => result),
+      solvedBy: { none, some: counts.length - none - all, all },
+      ...{ equalPrompts: equalPrompts(tasks), leaks, errors: trial.errors, asks: trial.asks },
+    };
+    return { ...report, findings: [...trial.silence(), ...findingsOf(report, results)] };
+  } finally {
+    await trial.close();
+  }
+}
+
+type Score = Extract<Outcome, { kind: "score" }>;
+
+async function resultOf<T extends TaskRequest>(policy: LazyPolicy, isSilent: boolean, trial: Trial<T>): Promise<Played> {
+  const scores = [...(await trial.play(policy))];
+  for (const [task, { success }] of scores) trial.solvers.set(task, (trial.solvers.get(task) ?? 0) + Number(success));
+  const example = scores.find(([, { success }]) => success)?.[0].prompt;
+  return {
+    ...{ policy: policy.name, tasks: scores.length, isSilent, advice: policy.advice },
+    success: meanOf(scores.map(([, { success }]) => Number(success))),
+    reward: meanOf(scores.map(([, { reward }]) => reward)),
+    ...(example === undefined ? {} : { example }),
+  };
+}
+
+/** The fields of tasks whose values are right answers, and are in what the model is shown. */
+async function leaksIn<T extends TaskRequest>(tasks: readonly T[], trial: Trial<T>): Promise<AgentCheckReport["leaks"]> {
+  const leaks: AgentCheckReport["leaks"][number][] = [];
+  for (const field of answerFields(tasks).keys()) {
+    const leaking = [...(await trial.play(oracleOf(field)))].filter(
+      ([task, { success }]) =>
+        success && stands(String((task as unknown as Record<string, unknown>)[field]), trial.shown.get(task) ?? task.prompt),
+    );
+    if (leaking[0] !== undefined) leaks.push({ field, tasks: leaking.length, example: leaking[0][0].prompt });
+  }
+  return leaks;
+}
+
+/** An agent with an endpoint in place of its model, at which lazy policies answer, and what was seen of it. */
+class Trial<T extends TaskRequest> {
+  readonly tools = new Set<string>();
+  /** The first conversation of each task. */
+  readonly shown = new Map<T, string>();
+  /** The number of policies that solve each task that was attempted. */
+  readonly solvers = new Map<T, number>();
+  readonly errors: Record<string, number> = {};
+  readonly #check: AgentCheck<T>;
+  readonly #server: RunningInference;
+  readonly #byKey: Map<string, InferenceModel>;
+  readonly #agent: AttemptingAgent<T>;
+  readonly #heard = { attempts: 0, silent: 0 };
+  /** Of policies that call tools. */
+  readonly #asked = { attempts: 0, requests: 0, tokens: 0 };
+
+  private constructor(
+    check: AgentCheck<T>,
+    server: RunningInference,
+    byKey: Map<string, InferenceModel>,
+    agent: AttemptingAgent<T>,
+  ) {
+    this.#check = check;
+    this.#server = server;
+    this.#byKey = byKey;
+    this.#agent = agent;
+  }
+
+  static async open<T extends TaskRequest>(check: AgentCheck<T>): Promise<Trial<T>> {
+    const { agent, reward, timeoutMs = 30_000 } = check;
+    const byKey = new Map<string, InferenceModel>();
+    const limits = { maxBytes: 2 ** 26 };
+    const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [newKey()], limits, models: new Map(), byKey });
+    try {
+      const played = await openAgent<T>({ agent, reward, timeoutMs }, { baseUrl: `${server.baseUrl}/v1` });
+      return new Trial(check, server, byKey, played);
+    } catch (error) {
       await server.close();
       throw error;
-    },
-  );
-  const tools = new Set<string>();
-  /** The first conversation of each task. */
-  const shown = new Map<T, string>();
-  const errors: Record<string, number> = {};
-  const heard = { attempts: 0, silent: 0 };
-  /** No policy plays an agent that asks another server: each attempt may wait for that one. */
-  const isDeaf = () => heard.attempts > 0 && heard.silent === heard.attempts;
-  const asks = { attempts: 0, requests: 0, tokens: 0 };
+    }
+  }
 
-  const attempt = async (policy: LazyPolicy, task: T): Promise<Outcome> => {
+  /** No policy plays an agent that asks another server: each attempt may wait for that one. */
+  get isDeaf(): boolean {
+    const { attempts, silent } = this.#heard;
+    return attempts > 0 && silent === attempts;
+  }
+
+  /** Requests of an attempt, and tokens of the longest. */
+  get asks(): AgentCheckReport["asks"] {
+    const { attempts, requests, tokens } = this.#asked;
+    return { requests: attempts === 0 ? 1 : requests / attempts, tokens };
+  }
+
+  /** Plays a policy against the tasks, as many as its time allows. @returns the scores of those that have one */
+  async play(policy: LazyPolicy): Promise<Map<T, Score>> {
+    const { tasks, policyMs = 6_000, concurrency = 4, onProgress = () => {} } = this.#check;
+    onProgress(policy.name);
+    const until = performance.now() + policyMs;
+    const places = new Semaphore(concurrency);
+    const scores = new Map<T, Score>();
+    const one = async (task: T) => {
+      if (performance.now() > until) return;
+      const outcome = await this.#attempt(policy, task);
+      if (outcome.kind === "error") this.errors[outcome.error] = (this.errors[outcome.error] ?? 0) + 1;
+      else scores.set(task, outcome);
+    };
+    await Promise.all(tasks.map((task) => places.run(() => one(task))));
+    return scores;
+  }
+
+  async #attempt(policy: LazyPolicy, task: T): Promise<Outcome> {
     const apiKey = newKey();
     let refusal: string | undefined;
-    let requestCount = 0;
+    let requests = 0;
     const model = messageModel(
       async (request) => {
-        requestCount++;
-        for (const { name } of request.tools ?? []) tools.add(name);
-        if (!shown.has(task)) shown.set(task, request.messages.map(({ content }) => content).join("\n"));
-        asks.tokens = Math.max(asks.tokens, tokensOf(request));
+        requests++;
+        for (const { name } of request.tools ?? []) this.tools.add(name);
+        if (!this.shown.has(task)) this.shown.set(task, request.messages.map(({ content }) => content).join("\n"));
+        this.#asked.tokens = Math.max(this.#asked.tokens, tokensOf(request));
         const message = lazyAnswer(policy, request, task);
         emit(message, request);
         return wholeReply(message);
@@ -142,81 +241,31 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
           refusal ??= reasonOf(error);
       },
     );
-    byKey.set(apiKey, model);
+    this.#byKey.set(apiKey, model);
     const fault = () => (refusal === undefined ? undefined : `a request of the agent was refused: ${refusal}`);
-    const { outcome } = await played.attempt(task, { apiKey, fault, end: () => byKey.delete(apiKey) });
-    heard.attempts++;
-    if (requestCount === 0) heard.silent++;
+    const { outcome } = await this.#agent.attempt(task, { apiKey, fault, end: () => this.#byKey.delete(apiKey) });
+    this.#heard.attempts++;
+    if (requests === 0) this.#heard.silent++;
     if (policy.calls === true) {
-      asks.attempts++;
-      asks.requests += requestCount;
+      this.#asked.attempts++;
+      this.#asked.requests += requests;
     }
     return outcome;
-  };
-  const solvers = new Map<T, number>(); // of the tasks that were attempted
-  const play = async (policy: LazyPolicy, counted: boolean): Promise<Map<T, Extract<Outcome, { kind: "score" }>>> => {
-    onProgress(policy.name);
-    const until = performance.now() + policyMs;
-    const places = new Semaphore(concurrency);
-    const scores = new Map<T, Extract<Outcome, { kind: "score" }>>();
-    const one = async (task: T) => {
-      if (performance.now() > until) return;
-      const outcome = await attempt(policy, task);
-      if (outcome.kind === "error") errors[outcome.error] = (errors[outcome.error] ?? 0) + 1;
-      else scores.set(task, outcome);
-    };
-    await Promise.all(tasks.map((task) => places.run(() => one(task))));
-    if (counted) for (const [task, { success }] of scores) solvers.set(task, (solvers.get(task) ?? 0) + Number(success));
-    return scores;
-  };
+  }
 
-  try {
-    const results: Played[] = [];
-    const add = async (policies: readonly LazyPolicy[], isSilent: boolean) => {
-      for (const policy of policies) {
-        if (isDeaf()) return;
-        const scores = [...(await play(policy, true))];
-        const solved = scores.find(([, { success }]) => success)?.[0].prompt;
-        results.push({
-          ...{ policy: policy.name, tasks: scores.length, isSilent, advice: policy.advice },
-          success: meanOf(scores.map(([, { success }]) => Number(success))),
-          reward: meanOf(scores.map(([, score]) => score.reward)),
-          ...(solved === undefined ? {} : { example: solved }),
-        });
-      }
-    };
-    await add(silentPolicies, true);
-    await add([...callingPolicies([...tools]), ...constantPolicies(tasks)], false);
-    const leaks: AgentCheckReport["leaks"][number][] = [];
-    for (const field of isDeaf() ? [] : answerFields(tasks).keys()) {
-      const leaking = [...(await play(oracleOf(field), false))].filter(
-        ([task, { success }]) =>
-          success && stands(String((task as unknown as Record<string, unknown>)[field]), shown.get(task) ?? task.prompt),
-      );
-      if (leaking[0] !== undefined) leaks.push({ field, tasks: leaking.length, example: leaking[0][0].prompt });
-    }
-    const counts = [...solvers.values()];
-    const all = counts.filter((solved) => solved === results.length).length;
-    const none = counts.filter((solved) => solved === 0).length;
-    const report = {
-      ...{ tasks: tasks.length, tools: [...tools], policies: results.map(({ isSilent: _, advice: __, ...result }) => result) },
-      solvedBy: { none, some: counts.length - none - all, all },
-      ...{ equalPrompts: equalPrompts(tasks), leaks, errors },
-      asks: { requests: asks.attempts === 0 ? 1 : asks.requests / asks.attempts, tokens: asks.tokens },
-    };
-    const { silent, attempts } = heard;
-    const rest = isDeaf() ? " Nothing else was checked." : "";
-    const asksNothing =
-      silent === 0
-        ? []
-        : [
-            `${silent} of ${plural(attempts, "attempt")} asked no model at our address. Give the agent's client the \`baseUrl\` and ` +
-              `\`apiKey\` of the agent's second argument (docs/agents.md).${rest}`,
-          ];
-    return { ...report, findings: [...asksNothing, ...findingsOf(report, results)] };
-  } finally {
-    await played.close();
-    await server.close();
+  /** Says so where attempts asked no model. */
+  silence(): string[] {
+    const { attempts, silent } = this.#heard;
+    if (silent === 0) return [];
+    return [
+      `${silent} of ${plural(attempts, "attempt")} asked no model at our address. Give the agent's client the \`baseUrl\` and ` +
+        `\`apiKey\` of the agent's second argument (docs/agents.md).${this.isDeaf ? " Nothing else was checked." : ""}`,
+    ];
+  }
+
+  async close(): Promise<void> {
+    await this.#agent.close();
+    await this.#server.close();
   }
 }
 

@@ -61,34 +61,22 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   const { expert } = environment;
   const limits = { timeoutMs: options.rollout.episodeTimeoutMs };
   const share = (values: readonly number[]) => meanInterval(values, { seed });
-  const estimate = async (policy: DegeneratePolicy, on: readonly Task[], played: readonly Performance[]) => {
-    const rewards: number[] = [];
-    for (const [i, task] of on.entries())
-      rewards.push(successOf(await playScript(environment, task, policy.script(task.id, played[i]?.messages ?? []), limits)));
-    return rewards;
-  };
 
   onProgress("whether it repeats itself");
   const unrepeatable = await findUnrepeatable(environment, split, limits);
 
   onProgress("the expert");
   const played = tasks.map((task) => expert?.play(task)).filter((performance) => performance !== undefined);
-  if (expert === undefined) {
-    unchecked.push(
-      "The environment has no expert (Environment.expert), so its success and policies that act as the expert are not known.",
-    );
-  }
+  if (expert === undefined) unchecked.push(withoutExpert);
   onProgress("policies that understand nothing");
   const policies: { name: string; success: Estimate }[] = [];
   // Where nothing is called, what the expert says is all that it does.
   const acts = played.some(({ messages, protocol }) => protocol !== undefined || messages.some(({ role }) => role === "tool"));
   const measure = async (policy: DegeneratePolicy) => {
-    try {
-      return [{ name: policy.name, success: share(await estimate(policy, tasks, played)) }];
-    } catch (problem) {
-      unchecked.push(`The policy "${policy.name}": left out, since playing it failed: ${reasonOf(problem)}`);
-      return [];
-    }
+    const successes = await successesOf(policy, environment, tasks, { played, ...limits }).catch(reasonOf);
+    if (typeof successes !== "string") return [{ name: policy.name, success: share(successes) }];
+    unchecked.push(`The policy "${policy.name}": left out, since playing it failed: ${successes}`);
+    return [];
   };
   for (const policy of [...blindPolicies, ...(acts ? talkingPolicies : [])]) policies.push(...(await measure(policy)));
   const [chance] = await measure(chancePolicy);
@@ -117,6 +105,24 @@ export async function checkEnvironment(environment: Environment, options: CheckO
     unrepeatable,
     unchecked,
   };
+}
+
+const withoutExpert =
+  "The environment has no expert (Environment.expert), so its success and policies that act as the expert are not known.";
+
+/** The success of a policy at each task. @param played the expert's performances */
+async function successesOf(
+  policy: DegeneratePolicy,
+  environment: Environment,
+  tasks: readonly Task[],
+  { played, timeoutMs }: { readonly played: readonly Performance[]; readonly timeoutMs: number },
+): Promise<number[]> {
+  const successes: number[] = [];
+  for (const [i, task] of tasks.entries()) {
+    const script = policy.script(task.id, played[i]?.messages ?? []);
+    successes.push(successOf(await playScript(environment, task, script, { timeoutMs })));
+  }
+  return successes;
 }
 
 /** Groups of which it is counted how many have a signal: as many as four steps have. */

@@ -321,74 +321,111 @@ function streamed(
   state: WireState,
   whole: (replies: Replies, items: readonly OutputItem[]) => object,
 ): StreamedAnswer {
-  let sequence = 0;
-  const event = (type: string, data: object) => send({ type, sequence_number: sequence++, ...data }, type);
-  const items: OutputItem[] = [];
-  let begun = false;
-  let open: OpenItem | undefined;
-  const begin = () => {
-    if (begun) return;
-    begun = true;
-    for (const type of ["response.created", "response.in_progress"])
-      event(type, { response: frameOf(body, state, "in_progress") });
-  };
-  const at = ({ id, kind }: OpenItem) => ({
-    ...{ item_id: kind === "call" ? `fc_${id}` : id, output_index: items.length },
-    ...(kind === "call" ? {} : { content_index: 0 }),
-  });
-  const itemOf = ({ kind, id, name, text, logprobs }: OpenItem, status: string): OutputItem => {
-    if (kind === "call") return callItem(id, name, text, status);
-    if (kind === "reasoning") return reasoningItem(id, text, status);
-    return messageItem(id, status, status === "in_progress" ? [] : [textPart(text, logprobs)]);
-  };
-  const start = (kind: OpenItem["kind"], id: string, name = "") => {
-    begin();
-    close();
-    open = { kind, id, name, text: "", logprobs: [] };
-    event("response.output_item.added", { output_index: items.length, item: itemOf(open, "in_progress") });
-    if (kind === "text") event("response.content_part.added", { ...at(open), part: textPart("") });
-    return open;
-  };
-  const close = (status = "completed") => {
-    if (open === undefined) return;
-    const { kind, text, logprobs, name } = open;
-    if (kind === "call") event("response.function_call_arguments.done", { ...at(open), name, arguments: text });
-    else if (kind === "reasoning") event("response.reasoning_text.done", { ...at(open), text });
-    else {
-      event("response.output_text.done", { ...at(open), text, logprobs });
-      event("response.content_part.done", { ...at(open), part: textPart(text, logprobs) });
-    }
-    const item = itemOf(open, status);
-    event("response.output_item.done", { output_index: items.length, item });
-    items.push(item);
-    open = undefined;
-  };
-  const ids = { text: "msg", reasoning: "rs" };
-  /** The item of a text or of reasoning. A further one of its kind has another id. */
-  const written = (kind: "text" | "reasoning") =>
-    open?.kind === kind ? open : start(kind, `${ids[kind]}_${state.id}${items.length === 0 ? "" : items.length}`);
+  const items = new StreamedItems(send, body, state);
   return {
-    delta: (_, delta) => {
-      if (delta.kind === "call") return void start("call", callId(state.id, delta.index), delta.name);
-      const item = delta.kind === "arguments" ? open : written(delta.kind);
-      if (item === undefined) return;
-      item.text += delta.text;
-      if (delta.kind === "arguments") event("response.function_call_arguments.delta", { ...at(item), delta: delta.text });
-      else if (delta.kind === "reasoning") event("response.reasoning_text.delta", { ...at(item), delta: delta.text });
-      else {
-        const logprobs = wantsLogprobs(body) ? tokenLogprobs(delta.tokens, state) : [];
-        item.logprobs.push(...logprobs);
-        event("response.output_text.delta", { ...at(item), delta: delta.text, logprobs });
-      }
-    },
+    delta: (_, delta) => items.add(delta),
     end: (replies) => {
-      begin();
-      const [reply] = replies;
-      // An answer without calls has a text, if an empty one.
-      if ((reply.message.toolCalls ?? []).length === 0) written("text");
-      const isCut = reply.finish === "length";
-      close(isCut ? "incomplete" : "completed");
-      event(isCut ? "response.incomplete" : "response.completed", { response: whole(replies, items) });
+      const isCut = replies[0].finish === "length";
+      const written = items.end(replies, isCut ? "incomplete" : "completed");
+      items.event(isCut ? "response.incomplete" : "response.completed", { response: whole(replies, written) });
     },
   };
+}
+
+/** The items of an answer as it is written: one is open at a time. */
+class StreamedItems {
+  readonly #send: SendEvent;
+  readonly #body: ResponsesBody;
+  readonly #state: WireState;
+  readonly #items: OutputItem[] = [];
+  #sequence = 0;
+  #begun = false;
+  #open: OpenItem | undefined;
+
+  constructor(send: SendEvent, body: ResponsesBody, state: WireState) {
+    this.#send = send;
+    this.#body = body;
+    this.#state = state;
+  }
+
+  event(type: string, data: object): void {
+    this.#send({ type, sequence_number: this.#sequence++, ...data }, type);
+  }
+
+  add(delta: Parameters<StreamedAnswer["delta"]>[1]): void {
+    if (delta.kind === "call") return void this.#start("call", callId(this.#state.id, delta.index), delta.name);
+    const item = delta.kind === "arguments" ? this.#open : this.#written(delta.kind);
+    if (item === undefined) return;
+    item.text += delta.text;
+    const at = this.#at(item);
+    if (delta.kind === "arguments") this.event("response.function_call_arguments.delta", { ...at, delta: delta.text });
+    else if (delta.kind === "reasoning") this.event("response.reasoning_text.delta", { ...at, delta: delta.text });
+    else {
+      const logprobs = wantsLogprobs(this.#body) ? tokenLogprobs(delta.tokens, this.#state) : [];
+      item.logprobs.push(...logprobs);
+      this.event("response.output_text.delta", { ...at, delta: delta.text, logprobs });
+    }
+  }
+
+  /** @returns the items of the whole answer */
+  end([reply]: Replies, status: string): readonly OutputItem[] {
+    this.#begin();
+    // An answer without calls has a text, if an empty one.
+    if ((reply.message.toolCalls ?? []).length === 0) this.#written("text");
+    this.#close(status);
+    return this.#items;
+  }
+
+  #begin(): void {
+    if (this.#begun) return;
+    this.#begun = true;
+    for (const type of ["response.created", "response.in_progress"])
+      this.event(type, { response: frameOf(this.#body, this.#state, "in_progress") });
+  }
+
+  /** The item of a text or of reasoning. A further one of its kind has another id. */
+  #written(kind: "text" | "reasoning"): OpenItem {
+    if (this.#open?.kind === kind) return this.#open;
+    const { length } = this.#items;
+    return this.#start(kind, `${{ text: "msg", reasoning: "rs" }[kind]}_${this.#state.id}${length === 0 ? "" : length}`);
+  }
+
+  #start(kind: OpenItem["kind"], id: string, name = ""): OpenItem {
+    this.#begin();
+    this.#close();
+    const open = { kind, id, name, text: "", logprobs: [] };
+    this.#open = open;
+    this.event("response.output_item.added", { output_index: this.#items.length, item: itemOf(open, "in_progress") });
+    if (kind === "text") this.event("response.content_part.added", { ...this.#at(open), part: textPart("") });
+    return open;
+  }
+
+  #close(status = "completed"): void {
+    if (this.#open === undefined) return;
+    const { kind, text, logprobs, name } = this.#open;
+    const at = this.#at(this.#open);
+    if (kind === "call") this.event("response.function_call_arguments.done", { ...at, name, arguments: text });
+    else if (kind === "reasoning") this.event("response.reasoning_text.done", { ...at, text });
+    else {
+      this.event("response.output_text.done", { ...at, text, logprobs });
+      this.event("response.content_part.done", { ...at, part: textPart(text, logprobs) });
+    }
+    const item = itemOf(this.#open, status);
+    this.event("response.output_item.done", { output_index: this.#items.length, item });
+    this.#items.push(item);
+    this.#open = undefined;
+  }
+
+  #at({ id, kind }: OpenItem): object {
+    return {
+      ...{ item_id: kind === "call" ? `fc_${id}` : id, output_index: this.#items.length },
+      ...(kind === "call" ? {} : { content_index: 0 }),
+    };
+  }
+}
+
+function itemOf({ kind, id, name, text, logprobs }: OpenItem, status: string): OutputItem {
+  if (kind === "call") return callItem(id, name, text, status);
+  if (kind === "reasoning") return reasoningItem(id, text, status);
+  return messageItem(id, status, status === "in_progress" ? [] : [textPart(text, logprobs)]);
 }

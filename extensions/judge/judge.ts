@@ -41,20 +41,59 @@ interface Verdict {
  * A language model that scores the trajectories of a group against each other, as RULER of OpenPipe's ART does, or each by itself. Each group,
  * or episode, is one question; what has been answered before is not asked again.
  */
-export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeParts): Pick<RewardPart, "check" | "score"> {
-  const shared = config.cache === undefined ? undefined : new Ledger(join(config.cache, `${name}.jsonl`));
-  const room = new Semaphore(config.concurrency);
-  const inFlight = new Map<string, Promise<LedgerEntry>>();
-  let endpoint: Endpoint | undefined;
+export function judgePart(parts: JudgeParts): Pick<RewardPart, "check" | "score"> {
+  const { name, config } = parts;
+  const judge = new Judge(parts);
+  return {
+    ...(config.reference !== undefined && { check: (task: Task) => void referenceIn(name, task, config.reference ?? "") }),
+    score: (groups, context) => judge.score(groups, context),
+  };
+}
 
-  const judge = async (group: ScoredGroup, context: ScoringContext): Promise<Verdict> => {
+class Judge {
+  readonly #parts: JudgeParts;
+  readonly #shared: Ledger | undefined;
+  readonly #room: Semaphore;
+  readonly #inFlight = new Map<string, Promise<LedgerEntry>>();
+  #endpoint: Endpoint | undefined;
+
+  constructor(parts: JudgeParts) {
+    const { name, config } = parts;
+    this.#parts = parts;
+    this.#shared = config.cache === undefined ? undefined : new Ledger(join(config.cache, `${name}.jsonl`));
+    this.#room = new Semaphore(config.concurrency);
+  }
+
+  async score(groups: readonly ScoredGroup[], context: ScoringContext): Promise<PartScores> {
+    const failure = new AbortController();
+    const signal = context.signal === undefined ? failure.signal : AbortSignal.any([context.signal, failure.signal]);
+    const judged = await Promise.allSettled(
+      groups.map(async (group) => {
+        try {
+          const units = unitsOf(group, this.#parts.config.of);
+          return await Promise.all(units.map((unit) => this.#judge(unit, { ...context, signal })));
+        } catch (error) {
+          failure.abort(error);
+          throw error;
+        } finally {
+          context.onScored(group.trajectories.length);
+        }
+      }),
+    );
+    context.signal?.throwIfAborted();
+    if (failure.signal.aborted) throw failure.signal.reason;
+    return summarised(judged.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])));
+  }
+
+  async #judge(group: ScoredGroup, context: ScoringContext): Promise<Verdict> {
+    const { name, config, ledger } = this.#parts;
     if (group.trajectories.length === 0) return { values: [], usage: noUsage, outcome: "uncompared" };
     const question = questionOf(name, config, group);
     if (config.of === "group" && question.attempts === 1)
       return { values: group.trajectories.map(() => nothingToCompare), usage: noUsage, outcome: "uncompared" };
     const known = ledger.find(question.key);
-    const elsewhere = known === undefined ? shared?.find(question.key) : undefined;
-    const entry = known ?? elsewhere ?? (await (inFlight.get(question.key) ?? ask(group, question, context)));
+    const elsewhere = known === undefined ? this.#shared?.find(question.key) : undefined;
+    const entry = known ?? elsewhere ?? (await (this.#inFlight.get(question.key) ?? this.#ask(group, question, context)));
     // A resumed run comes by its own answers again, and reports them as when it asked.
     const own = entry.group === group.id && entry !== elsewhere;
     const usage = own ? entry : noUsage;
@@ -63,23 +102,23 @@ export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeP
     if (config.onFailure === "error") throw unanswered(name, group, entry.problem ?? "no answer");
     context.warn(`${name}: group ${group.id} is left out of the update: ${entry.problem}`);
     return { values: undefined, usage, outcome: "skipped" };
-  };
+  }
 
-  const ask = (group: ScoredGroup, question: Question, context: ScoringContext): Promise<LedgerEntry> => {
-    const asking = room.run(async () => {
-      endpoint ??= openEndpoint(context.warn);
+  #ask(group: ScoredGroup, question: Question, context: ScoringContext): Promise<LedgerEntry> {
+    const asking = this.#room.run(async () => {
+      this.#endpoint ??= this.#parts.openEndpoint(context.warn);
       let usage = noUsage;
       const spend = (more: Usage) => {
         usage = added(usage, more);
       };
       const record = (answer: Answer): LedgerEntry => {
         const entry = { key: question.key, group: group.id, ...usage, ...recorded(answer) };
-        ledger.add(entry);
+        this.#parts.ledger.add(entry);
         return entry;
       };
       try {
-        const entry = record(await askUntilUsable(name, config.attempts, endpoint, budget, question, spend, context.signal));
-        if (entry.scores !== undefined) shared?.add(entry);
+        const entry = record(await this.#askUntilUsable(this.#endpoint, question, spend, context.signal));
+        if (entry.scores !== undefined) this.#shared?.add(entry);
         return entry;
       } catch (error) {
         // What was spent counts, also where the run ends here.
@@ -87,86 +126,61 @@ export function judgePart({ name, config, ledger, budget, openEndpoint }: JudgeP
         throw error;
       }
     });
-    inFlight.set(question.key, asking);
-    const over = () => inFlight.delete(question.key);
+    this.#inFlight.set(question.key, asking);
+    const over = () => this.#inFlight.delete(question.key);
     asking.then(over, over);
     return asking;
-  };
-
-  return {
-    ...(config.reference !== undefined && { check: (task: Task) => void referenceIn(name, task, config.reference ?? "") }),
-    score: async (groups, context) => {
-      const failure = new AbortController();
-      const signal = context.signal === undefined ? failure.signal : AbortSignal.any([context.signal, failure.signal]);
-      const judged = await Promise.allSettled(
-        groups.map(async (group) => {
-          try {
-            return await Promise.all(unitsOf(group, config.of).map((unit) => judge(unit, { ...context, signal })));
-          } catch (error) {
-            failure.abort(error);
-            throw error;
-          } finally {
-            context.onScored(group.trajectories.length);
-          }
-        }),
-      );
-      context.signal?.throwIfAborted();
-      if (failure.signal.aborted) throw failure.signal.reason;
-      return summarised(judged.flatMap((one) => (one.status === "fulfilled" ? [one.value] : [])));
-    },
-  };
-}
-
-/** Asks, and asks again with what was wrong. */
-async function askUntilUsable(
-  name: string,
-  attempts: number,
-  endpoint: Endpoint,
-  budget: Budget,
-  { system, user, attempts: shown }: Question,
-  spend: (usage: Usage) => void,
-  signal: AbortSignal | undefined,
-): Promise<Answer> {
-  const messages: ChatMessage[] = [
-    { role: "system", content: system },
-    { role: "user", content: user },
-  ];
-  let problem = "";
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    signal?.throwIfAborted();
-    budget.take(name);
-    spend({ ...noUsage, calls: 1 });
-    try {
-      const { text, truncated, promptTokens, completionTokens } = await endpoint.ask(messages, signal);
-      const tokens = { calls: 0, promptTokens, completionTokens };
-      spend(tokens);
-      budget.add(tokens);
-      // A draft among its thoughts is no answer.
-      const answer = truncated ? { problem: "its limit of tokens cut it off" } : readAnswer(text, shown);
-      if (!("problem" in answer)) return answer;
-      problem = `the judge's answer cannot be used: ${answer.problem}`;
-      messages.splice(
-        2,
-        messages.length,
-        { role: "assistant", content: text.slice(0, quotedCharacters) },
-        {
-          role: "user",
-          content: `This answer cannot be used: ${answer.problem}. Answer again, with JSON alone, each id from 1 to ${shown} once.`,
-        },
-      );
-    } catch (error) {
-      if (!(error instanceof CompletionError)) throw error;
-      const failure = `${error.subject}: ${error.value}`;
-      if (error.failure === "settings")
-        throw new RewardError(name, failure, {
-          expected: "an answer",
-          hint: "Check baseUrl, model and the key that apiKeyEnv names.",
-        });
-      // The client has repeated the request by itself already.
-      return { problem: failure };
-    }
   }
-  return { problem: `${problem} (asked ${attempts} times)` };
+
+  /** Asks, and asks again with what was wrong. */
+  async #askUntilUsable(
+    endpoint: Endpoint,
+    { system, user, attempts: shown }: Question,
+    spend: (usage: Usage) => void,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer> {
+    const { name, budget, config } = this.#parts;
+    const messages: ChatMessage[] = [
+      { role: "system", content: system },
+      { role: "user", content: user },
+    ];
+    let problem = "";
+    for (let attempt = 0; attempt < config.attempts; attempt++) {
+      signal?.throwIfAborted();
+      budget.take(name);
+      spend({ ...noUsage, calls: 1 });
+      try {
+        const { text, truncated, promptTokens, completionTokens } = await endpoint.ask(messages, signal);
+        const tokens = { calls: 0, promptTokens, completionTokens };
+        spend(tokens);
+        budget.add(tokens);
+        // A draft among its thoughts is no answer.
+        const answer = truncated ? { problem: "its limit of tokens cut it off" } : readAnswer(text, shown);
+        if (!("problem" in answer)) return answer;
+        problem = `the judge's answer cannot be used: ${answer.problem}`;
+        messages.splice(
+          2,
+          messages.length,
+          { role: "assistant", content: text.slice(0, quotedCharacters) },
+          {
+            role: "user",
+            content: `This answer cannot be used: ${answer.problem}. Answer again, with JSON alone, each id from 1 to ${shown} once.`,
+          },
+        );
+      } catch (error) {
+        if (!(error instanceof CompletionError)) throw error;
+        const failure = `${error.subject}: ${error.value}`;
+        if (error.failure === "settings")
+          throw new RewardError(name, failure, {
+            expected: "an answer",
+            hint: "Check baseUrl, model and the key that apiKeyEnv names.",
+          });
+        // The client has repeated the request by itself already.
+        return { problem: failure };
+      }
+    }
+    return { problem: `${problem} (asked ${config.attempts} times)` };
+  }
 }
 
 function recorded(answer: Answer): Pick<LedgerEntry, "scores" | "explanations" | "problem"> {

@@ -5,7 +5,11 @@ import { agentFlags } from "../../../src/cli/settings.ts";
 const ofTeachers = ["demonstrations", "keep", "sftSteps", "sftLearningRate", "prices"];
 
 /** Adds the commands that train an agent, and record one with a strong model. */
-export const agentCommands: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
+export const agentCommands: AddCommands = (program, tools) => {
+  for (const add of [training, recording, rescoring]) add(program, tools);
+};
+
+const training: AddCommands = (program, { screen, exit, examples }) => {
   const trainAgent = withModes(
     withSettings(program.command("train-agent"), agentFlags),
     { with: ["teacher", "open"], ignores: ["resume", "allowChanged", "dashboard"] },
@@ -49,7 +53,9 @@ export const agentCommands: AddCommands = (program, { screen, errorScreen, exit,
       const { trainAgentCommand } = await import("./train-agent.ts");
       exit(await trainAgentCommand(agent, flags, screen));
     });
+};
 
+const recording: AddCommands = (program, { screen, exit, examples }) => {
   debuggable(program.command("record"))
     .summary("record demonstrations of an agent with a strong model")
     .description(
@@ -74,7 +80,9 @@ export const agentCommands: AddCommands = (program, { screen, errorScreen, exit,
       const { recordCommand } = await import("./record.ts");
       exit(await recordCommand(agent, flags, screen));
     });
+};
 
+const rescoring: AddCommands = (program, { screen, errorScreen, exit, examples }) => {
   trusting(debuggable(program.command("rescore")))
     .summary("give recorded episodes another reward, and see what it changes")
     .description(

@@ -46,86 +46,19 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
   return guarded(guards, () => examine(config, user, flags, screen));
 }
 
+/** What the checks have found so far, which later ones build on. */
+interface Found {
+  /** With the format of calls that the template leaves open. */
+  played: TrainingConfig;
+  hasDevice: boolean;
+  folder?: string;
+  model?: Model;
+  prompt?: FirstPrompt;
+}
+
 async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFlags, screen: Screen): Promise<number> {
-  const use = { ...samplingUse(config), concurrency: rows };
   const diagnosis = await engineKind(config.engine).diagnose?.(config.engine);
-  let played = config;
-  let hasDevice = true;
-  let folder: string | undefined;
-  let model: Model | undefined;
-  let prompt: FirstPrompt | undefined;
-  const measured = diagnosis?.speed;
-  const checks: readonly (readonly [string, Check])[] = [
-    [runtime().name, checkRuntime],
-    ...(diagnosis?.machine ?? []).map(
-      ({ name, check, required }) =>
-        [
-          name,
-          async () => {
-            if (required) hasDevice = false;
-            const finding = await check();
-            if (required) hasDevice = true;
-            return finding;
-          },
-        ] as const,
-    ),
-    [
-      "environment",
-      async () => {
-        prompt = await promptOf(environmentOf(config, user), config.rollout.episodeTimeoutMs);
-        return { state: "good", text: `"${config.environment.name}" starts, with ${plural(prompt.tools.length, "tool")}` };
-      },
-    ],
-    [
-      "model",
-      async () => {
-        const found = await (flags.json === true
-          ? modelFolder(config, undefined, use)
-          : showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use)));
-        const finding = (await diagnosis?.describe(found)) ?? { state: "good" as const, text: found };
-        folder = found;
-        return finding;
-      },
-    ],
-    [
-      "chat template",
-      async () => {
-        if (folder === undefined) return notTried;
-        if (prompt === undefined) return noPrompt;
-        const { finding, format } = await checkChat(folder, prompt, config, user);
-        if (format !== undefined) played = { ...config, chat: chatSettingsSchema.parse({ ...config.chat, format }) };
-        return finding;
-      },
-    ],
-    ...(diagnosis === undefined
-      ? []
-      : [
-          [
-            "memory needed",
-            () => (folder === undefined ? notTried : diagnosis.memory(folder, samplingUse(config), trainingUse(config))),
-          ] as const,
-        ]),
-    ...(measured === undefined
-      ? []
-      : [["speed", () => (folder === undefined ? notTried : hasDevice ? measured(folder) : noDevice)] as const]),
-    [
-      "sampling",
-      async () => {
-        if (folder === undefined) return notTried;
-        if (!hasDevice) return noDevice;
-        model = await openModel(folder, config.engine, { use, seed: config.seed }, played.chat);
-        return prompt === undefined ? noPrompt : checkSampling(model, prompt, config, flags.play === true);
-      },
-    ],
-    ...(flags.play === true
-      ? [
-          [
-            "cost",
-            () => (model === undefined ? notTried : prompt === undefined ? noPrompt : checkCost(model, played, user)),
-          ] as const,
-        ]
-      : []),
-  ];
+  const found: Found = { played: config, hasDevice: true };
   const findings: (Finding & { name: string })[] = [];
   const note = ({ name, ...finding }: Finding & { name: string }) => {
     screen.clear();
@@ -134,20 +67,95 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
     screen.line(`${mark(finding, screen)} ${name.padEnd(16)} ${finding.text}`);
     if (finding.advice !== undefined) screen.line(`${" ".repeat(19)}${finding.advice}`);
   };
+  note({ name: runtime().name, ...checkRuntime() });
+  // Before the model: what extensions and the environment need is the same for every model.
+  for (const each of broughtDiagnoses()) note(each);
+  for (const each of await diagnosesOf(config, user, screen)) note(each);
+  const checks = [...machineChecks(diagnosis, found), ...modelChecks(config, user, flags, { screen, diagnosis, found })];
   for (const [name, check] of checks) {
     screen.status(`checking ${name} …`);
     note({ name, ...(await attempt(check)) });
-    // Before the model: what extensions and the environment need is the same for every model.
-    if (check === checkRuntime) {
-      for (const each of broughtDiagnoses()) note(each);
-      for (const each of await diagnosesOf(config, user, screen)) note(each);
-    }
   }
-  await model?.engine.dispose();
+  await found.model?.engine.dispose();
   const ready = findings.every(({ state }) => state !== "bad");
   if (flags.json === true) screen.line(JSON.stringify({ ready, checks: findings }, null, 2));
   else screen.line(ready ? `Ready. Train with: ${commandPrefix()} train` : "Something is broken: see above.");
   return ready ? 0 : 1;
+}
+
+type EngineDiagnosis = Awaited<ReturnType<NonNullable<ReturnType<typeof engineKind>["diagnose"]>>>;
+type NamedCheck = readonly [string, Check];
+
+function machineChecks(diagnosis: EngineDiagnosis | undefined, found: Found): NamedCheck[] {
+  return (diagnosis?.machine ?? []).map(({ name, check, required }) => [
+    name,
+    async () => {
+      if (required) found.hasDevice = false;
+      const finding = await check();
+      if (required) found.hasDevice = true;
+      return finding;
+    },
+  ]);
+}
+
+function modelChecks(
+  config: TrainingConfig,
+  user: UserConfig,
+  flags: DoctorFlags,
+  {
+    screen,
+    diagnosis,
+    found,
+  }: { readonly screen: Screen; readonly diagnosis?: EngineDiagnosis | undefined; readonly found: Found },
+): NamedCheck[] {
+  const use = { ...samplingUse(config), concurrency: rows };
+  const timed = flags.play === true;
+  const environment = async (): Promise<Finding> => {
+    found.prompt = await promptOf(environmentOf(config, user), config.rollout.episodeTimeoutMs);
+    return { state: "good", text: `"${config.environment.name}" starts, with ${plural(found.prompt.tools.length, "tool")}` };
+  };
+  const model = async (): Promise<Finding> => {
+    const folder = await (flags.json === true
+      ? modelFolder(config, undefined, use)
+      : showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use)));
+    const finding = (await diagnosis?.describe(folder)) ?? { state: "good" as const, text: folder };
+    found.folder = folder;
+    return finding;
+  };
+  const template = async (): Promise<Finding> => {
+    if (found.folder === undefined) return notTried;
+    if (found.prompt === undefined) return noPrompt;
+    const { finding, format } = await checkChat(found.folder, found.prompt, config, user);
+    if (format !== undefined) found.played = { ...config, chat: chatSettingsSchema.parse({ ...config.chat, format }) };
+    return finding;
+  };
+  const sampling = async (): Promise<Finding> => {
+    if (found.folder === undefined) return notTried;
+    if (!found.hasDevice) return noDevice;
+    found.model = await openModel(found.folder, config.engine, { use, seed: config.seed }, found.played.chat);
+    return found.prompt === undefined ? noPrompt : checkSampling(found.model, found.prompt, config, timed);
+  };
+  const cost = () => {
+    if (found.model === undefined) return notTried;
+    return found.prompt === undefined ? noPrompt : checkCost(found.model, found.played, user);
+  };
+  const measured = diagnosis?.speed;
+  const memory = (folder: string) => diagnosis?.memory(folder, samplingUse(config), trainingUse(config)) ?? notTried;
+  return [
+    ["environment", environment],
+    ["model", model],
+    ["chat template", template],
+    ...(diagnosis === undefined
+      ? []
+      : ([["memory needed", () => (found.folder === undefined ? notTried : memory(found.folder))]] as const)),
+    ...(measured === undefined
+      ? []
+      : ([
+          ["speed", () => (found.folder === undefined ? notTried : found.hasDevice ? measured(found.folder) : noDevice)],
+        ] as const)),
+    ["sampling", sampling],
+    ...(timed ? ([["cost", cost]] as const) : []),
+  ];
 }
 
 /** Returns what the environment finds of what it needs, if it looks. */

@@ -15,8 +15,14 @@ export const chatCommands: AddCommands = (program, { screen, exit, examples }) =
 };
 
 /** Adds the commands that look at runs closely. */
-export const inspectCommands: AddCommands = (program, { screen, exit, examples }) => {
+export const inspectCommands: AddCommands = (program, tools) => {
   const runs = commandNamed(program, "runs");
+  for (const add of [entropy, comparisons]) add(runs, tools);
+  trajectories(program, tools);
+  for (const add of [models, exports]) add(runs, tools);
+};
+
+const entropy: AddCommands = (runs, { screen, examples }) => {
   debuggable(runs.command("entropy"))
     .summary("token entropy around tool results")
     .description("Averages the entropy of action tokens around tool results over a run's training rollouts.")
@@ -28,7 +34,9 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       const { entropyCommand } = await import("./entropy.ts");
       entropyCommand(folder, flags, screen);
     });
+};
 
+const comparisons: AddCommands = (runs, { screen, examples }) => {
   debuggable(runs.command("compare"))
     .summary("compare two runs task by task")
     .description("Compares the last evaluations of two runs, task by task, with the interval of the difference.")
@@ -52,7 +60,9 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       const { runsSeedsCommand } = await import("./runs-seeds.ts");
       runsSeedsCommand(folders, flags, screen);
     });
+};
 
+const trajectories: AddCommands = (program, { screen, exit, examples }) => {
   const trajectory = withModes(
     trusting(debuggable(program.command("trajectory"))),
     { with: ["html"], ignores: ["json", "replay", "config"] },
@@ -80,7 +90,9 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       const { trajectoryCommand } = await import("./trajectory.ts");
       exit(await trajectoryCommand(folder, id, flags, screen));
     });
+};
 
+const models: AddCommands = (runs, { screen, examples }) => {
   trusting(debuggable(runs.command("model")))
     .summary("write the model of a checkpoint")
     .description("Writes the model of a checkpoint into a folder, also of a run that was stopped.")
@@ -92,7 +104,9 @@ export const inspectCommands: AddCommands = (program, { screen, exit, examples }
       const { checkpointModelCommand } = await import("./run-tools.ts");
       await checkpointModelCommand(folder, flags, screen);
     });
+};
 
+const exports: AddCommands = (runs, { screen, examples }) => {
   debuggable(runs.command("export"))
     .summary("write a run in another format")
     .description("Writes a run's steps and trajectories as CSV, JSON lines or Parquet, or its metrics for TensorBoard.")

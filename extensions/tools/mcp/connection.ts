@@ -43,127 +43,148 @@ const pingMs = 2000;
 const refusals: readonly (number | undefined)[] = [400, 404, 405];
 
 export function createConnection(name: string, server: McpServer, startMs: number): Connection {
-  const values = "url" in server ? secretsOf(server) : Object.values(server.env ?? {});
-  // A short value is a switch rather than a key, and would be found in every message.
-  const secrets = values.filter((value) => value.length >= 8);
-  let current: Promise<Client> | undefined;
-  let stderr = "";
-  let broken = "";
-  let closed = false;
+  return new McpConnection(name, server, startMs);
+}
 
-  const explain = (error: unknown, shown = shownOfStderr) => {
+class McpConnection implements Connection {
+  readonly #name: string;
+  readonly #server: McpServer;
+  readonly #startMs: number;
+  readonly #secrets: readonly string[];
+  readonly #pings = new WeakMap<Client, Promise<void>>();
+  /** The client, or the attempt to connect one. */
+  #current: Promise<Client> | undefined;
+  #connected: Client | undefined;
+  #stderr = "";
+  #broken = "";
+  #closed = false;
+
+  constructor(name: string, server: McpServer, startMs: number) {
+    this.#name = name;
+    this.#server = server;
+    this.#startMs = startMs;
+    const values = "url" in server ? secretsOf(server) : Object.values(server.env ?? {});
+    // A short value is a switch rather than a key, and would be found in every message.
+    this.#secrets = values.filter((value) => value.length >= 8);
+  }
+
+  explain(error: unknown, shown = shownOfStderr): string {
     const message = error instanceof Error ? causesOf(error).join(": ") : String(error);
-    const said = stderr.trim().slice(-shown);
-    const because = broken === "" || message.includes(broken) ? "" : `: ${broken}`;
-    return redact(`${message}${because}${said === "" ? "" : ` (it wrote: ${said})`}`, secrets);
-  };
-  const notThere = (expected: string, error: unknown) => {
-    const hint = cut(explain(error, keptOfStderr), keptOfReason);
+    const said = this.#stderr.trim().slice(-shown);
+    const because = this.#broken === "" || message.includes(this.#broken) ? "" : `: ${this.#broken}`;
+    return redact(`${message}${because}${said === "" ? "" : ` (it wrote: ${said})`}`, this.#secrets);
+  }
+
+  notThere(expected: string, error: unknown): ToolError {
+    const hint = cut(this.explain(error, keptOfStderr), keptOfReason);
     const isLate = error instanceof DeadlineError;
-    return new ToolError(`MCP server ${name}`, "not there", {
+    return new ToolError(`MCP server ${this.#name}`, "not there", {
       expected,
       hint: isLate ? `${hint}. npx and uvx install before they start it: startMs gives it longer.` : hint,
     });
-  };
+  }
 
-  const open = async (transportFor: (client: Client) => Transport): Promise<Client> => {
-    stderr = "";
-    broken = "";
+  client(): Promise<Client> {
+    if (this.#closed)
+      return Promise.reject(new ToolError(`MCP server ${this.#name}`, "closed", { expected: "an open connection" }));
+    if (this.#current !== undefined) return this.#current;
+    const attempt = this.#connect();
+    this.#current = attempt;
+    attempt.then(
+      (client) => {
+        this.#connected = client;
+      },
+      () => {
+        if (this.#current === attempt) this.#current = undefined;
+      },
+    );
+    return attempt;
+  }
+
+  async drop(client: Client): Promise<void> {
+    this.#forget(client);
+    await end(client);
+  }
+
+  dropIfSilent(client: Client): Promise<void> {
+    const pending = this.#pings.get(client);
+    if (pending !== undefined) return pending;
+    const answer = client
+      .ping({ timeout: pingMs })
+      .catch((error) => {
+        // A server that does not know the question is there.
+        if (!(error instanceof ProtocolError)) return this.drop(client);
+      })
+      .then(() => {})
+      .finally(() => this.#pings.delete(client));
+    this.#pings.set(client, answer);
+    return answer;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const client = await this.#current?.catch(() => undefined);
+    if (client !== undefined) await end(client);
+  }
+
+  async #connect(): Promise<Client> {
+    const server = this.#server;
+    const note = (text: string) => {
+      this.#stderr = (this.#stderr + text).slice(-keptOfStderr);
+    };
+    try {
+      if (!("url" in server)) return await this.#open(() => pipesTo(server, note));
+      const bySse = () => this.#open((client) => sseTo(server, this.#flooded(client)));
+      // As FastMCP's client distinguishes them: a few such servers take the other protocol's first message, and never answer it.
+      if (/\/sse\/?$/.test(new URL(server.url).pathname)) return await bySse();
+      return await this.#open((client) => streamableHttpTo(server, this.#flooded(client))).catch((error) => {
+        if (!(error instanceof SdkHttpError && refusals.includes(error.status))) throw error;
+        return bySse().catch(() => Promise.reject(error));
+      });
+    } catch (error) {
+      throw this.notThere("a server that starts and answers", error);
+    }
+  }
+
+  async #open(transportFor: (client: Client) => Transport): Promise<Client> {
+    this.#stderr = "";
+    this.#broken = "";
     const client = new Client({ name: "retrograde-rl", version: "1" });
     // A server that ends is noticed at once, and started again by the next call.
-    client.onclose = () => forget(client);
+    client.onclose = () => this.#forget(client);
     try {
       const transport = transportFor(client);
-      await withinTime(() => client.connect(transport, { timeout: longestTimer }), startMs);
-      client.onerror = (error) => noticed(client, error);
+      await withinTime(() => client.connect(transport, { timeout: longestTimer }), this.#startMs);
+      client.onerror = (error) => this.#noticed(client, error);
       takeUntyped(transport);
       return client;
     } catch (error) {
       await end(client);
       throw error;
     }
-  };
-  const flooded = (client: Client) => (error: Error) => {
-    broken = error.message;
-    void drop(client);
-  };
-  const connect = async (): Promise<Client> => {
-    try {
-      if (!("url" in server)) return await open(() => pipesTo(server, (text) => (stderr = (stderr + text).slice(-keptOfStderr))));
-      const bySse = () => open((client) => sseTo(server, flooded(client)));
-      // As FastMCP's client distinguishes them: a few such servers take the other protocol's first message, and never answer it.
-      if (/\/sse\/?$/.test(new URL(server.url).pathname)) return await bySse();
-      return await open((client) => streamableHttpTo(server, flooded(client))).catch((error) => {
-        if (!(error instanceof SdkHttpError && refusals.includes(error.status))) throw error;
-        return bySse().catch(() => Promise.reject(error));
-      });
-    } catch (error) {
-      throw notThere("a server that starts and answers", error);
-    }
-  };
+  }
 
-  const noticed = (client: Client, error: Error) => {
+  #flooded(client: Client): (error: Error) => void {
+    return (error) => {
+      this.#broken = error.message;
+      void this.drop(client);
+    };
+  }
+
+  #noticed(client: Client, error: Error): void {
     // Lines on a server's output that are no messages are of no account.
-    if (error.name !== "ZodError") broken = error.message;
+    if (error.name !== "ZodError") this.#broken = error.message;
     // Pipes that break end the client. A stream that does leaves its call waiting: where the server is gone with it, the call is ended.
-    if (!("url" in server)) return;
+    if (!("url" in this.#server)) return;
     // With SSE the stream is the session: another stream would be a session that was never begun.
-    void (error instanceof SseError ? drop(client) : dropIfSilent(client));
-  };
+    void (error instanceof SseError ? this.drop(client) : this.dropIfSilent(client));
+  }
 
-  const drop = async (client: Client) => {
-    forget(client);
-    await end(client);
-  };
-  const pings = new WeakMap<Client, Promise<void>>();
-  const dropIfSilent = (client: Client): Promise<void> => {
-    const pending = pings.get(client);
-    if (pending !== undefined) return pending;
-    const answer = client
-      .ping({ timeout: pingMs })
-      .catch((error) => {
-        // A server that does not know the question is there.
-        if (!(error instanceof ProtocolError)) return drop(client);
-      })
-      .then(() => {})
-      .finally(() => pings.delete(client));
-    pings.set(client, answer);
-    return answer;
-  };
-
-  let connected: Client | undefined;
-  const forget = (client: Client) => {
-    if (connected !== client) return;
-    connected = undefined;
-    current = undefined;
-  };
-
-  return {
-    explain,
-    notThere,
-    client: () => {
-      if (closed) return Promise.reject(new ToolError(`MCP server ${name}`, "closed", { expected: "an open connection" }));
-      if (current !== undefined) return current;
-      const attempt = connect();
-      current = attempt;
-      attempt.then(
-        (client) => {
-          connected = client;
-        },
-        () => {
-          if (current === attempt) current = undefined;
-        },
-      );
-      return attempt;
-    },
-    drop,
-    dropIfSilent,
-    close: async () => {
-      closed = true;
-      const client = await current?.catch(() => undefined);
-      if (client !== undefined) await end(client);
-    },
-  };
+  #forget(client: Client): void {
+    if (this.#connected !== client) return;
+    this.#connected = undefined;
+    this.#current = undefined;
+  }
 }
 
 /**

@@ -28,7 +28,7 @@ export async function servedTools(server: McpServer, settings: z.output<typeof m
         idempotent: annotations?.idempotentHint === true || annotations?.readOnlyHint === true,
         execute: (args, { signal }) => call({ server: name, tool, args, timeoutMs, signal }, connection),
       })),
-      close: connection.close,
+      close: () => connection.close(),
     };
   } catch (error) {
     await connection.close();

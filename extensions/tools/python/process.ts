@@ -40,93 +40,115 @@ export interface ProcessSettings {
 export async function startPython(settings: ProcessSettings, program = join(guest, "main.mjs")): Promise<PythonProcess> {
   const { memoryBytes } = settings;
   const child = spawnEnclosed(await nodeProgram(), program, await openImage(), settings);
-  const [requests, answers] = [child.stdio[3] as Writable, child.stdio[4] as Readable];
-  const said = collect(child.stdio[2] as Readable);
-  let ended = false;
-  let nextId = 0;
-  let longest = longestAnswer(0);
-  let listener: (message: unknown) => void = () => kill();
-  let onEnd: (why: string) => void = () => {};
-  const end = (why: string) => {
-    ended = true;
-    onEnd(why);
-  };
-  child.on("close", (code, signal) => end(`ended with ${signal ?? `code ${code}`}${said()}`));
-  child.on("error", (error) => end(error.message));
-  for (const pipe of [requests, answers]) pipe.on("error", () => {}); // it ended, as "close" says
-  readFrames(
-    answers,
-    () => longest,
-    (message) => listener(message),
-  );
-  const kill = () => {
-    ended = true;
-    child.kill("SIGKILL");
-  };
-
-  await new Promise<void>((resolve, reject) => {
-    const failed = (problem: string, hint = "`retrograde-rl doctor` says what it needs.") => {
-      clearTimeout(timer);
-      kill();
-      reject(new ToolError("python", problem, { expected: "an interpreter that starts", hint }));
-    };
-    const busy =
-      "The machine has more to do than it can: a start takes a second of a free core. Fewer `interpreters` start at a time.";
-    const timer = setTimeout(() => failed(`still starting after ${startMs / 1000} s`, busy), startMs);
-    onEnd = failed;
-    listener = (message) => {
-      if (!readySchema.safeParse(message).success) return failed("something that is no greeting");
-      clearTimeout(timer);
-      resolve();
-    };
-  });
+  const python = new PythonChild(child);
+  await python.greeted();
   const pid = innermost(child.pid ?? 0);
   await limit(pid, memoryBytes);
-  const maxResident = ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes;
+  python.limit(pid, ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes);
   keepAlive(child, false);
-  listener = () => kill();
+  return python;
+}
 
-  const ask = (request: Omit<Request, "id">) =>
-    new Promise<Answer | Ending>((resolve) => {
-      const id = nextId++;
+class PythonChild implements PythonProcess {
+  readonly #child: ChildProcess;
+  readonly #requests: Writable;
+  #ended = false;
+  #nextId = 0;
+  #longest = longestAnswer(0);
+  #listener: (message: unknown) => void = () => this.kill();
+  #onEnd: (why: string) => void = () => {};
+  #pid = 0;
+  #maxResident = Number.POSITIVE_INFINITY;
+
+  constructor(child: ChildProcess) {
+    this.#child = child;
+    this.#requests = child.stdio[3] as Writable;
+    const answers = child.stdio[4] as Readable;
+    const said = collect(child.stdio[2] as Readable);
+    const end = (why: string) => {
+      this.#ended = true;
+      this.#onEnd(why);
+    };
+    child.on("close", (code, signal) => end(`ended with ${signal ?? `code ${code}`}${said()}`));
+    child.on("error", (error) => end(error.message));
+    for (const pipe of [this.#requests, answers]) pipe.on("error", () => {}); // it ended, as "close" says
+    readFrames(
+      answers,
+      () => this.#longest,
+      (message) => this.#listener(message),
+    );
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  kill(): void {
+    this.#ended = true;
+    this.#child.kill("SIGKILL");
+  }
+
+  /** Waits for the interpreter. @throws ToolError if it does not start */
+  greeted(): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      const failed = (problem: string, hint = "`retrograde-rl doctor` says what it needs.") => {
+        clearTimeout(timer);
+        this.kill();
+        reject(new ToolError("python", problem, { expected: "an interpreter that starts", hint }));
+      };
+      const busy =
+        "The machine has more to do than it can: a start takes a second of a free core. Fewer `interpreters` start at a time.";
+      const timer = setTimeout(() => failed(`still starting after ${startMs / 1000} s`, busy), startMs);
+      this.#onEnd = failed;
+      this.#listener = (message) => {
+        if (!readySchema.safeParse(message).success) return failed("something that is no greeting");
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** @param maxResident bytes above which a process that works is killed */
+  limit(pid: number, maxResident: number): void {
+    this.#pid = pid;
+    this.#maxResident = maxResident;
+    this.#listener = () => this.kill();
+  }
+
+  ask(request: Omit<Request, "id">): Promise<Answer | Ending> {
+    return new Promise<Answer | Ending>((resolve) => {
+      const id = this.#nextId++;
       let done = false;
       const finish = (answer: Answer | Ending) => {
         done = true;
         clearTimeout(timer);
-        onEnd = () => {};
-        listener = () => kill();
-        if (typeof answer === "string") kill();
-        if (!ended) keepAlive(child, false);
+        this.#onEnd = () => {};
+        this.#listener = () => this.kill();
+        if (typeof answer === "string") this.kill();
+        if (!this.#ended) keepAlive(this.#child, false);
         resolve(answer);
       };
       const timer = setTimeout(() => finish("time"), request.timeoutMs + graceMs);
       const look = async () => {
-        const bytes = await residentBytes(pid);
+        const bytes = await residentBytes(this.#pid);
         if (done) return;
-        if (bytes !== undefined && bytes > maxResident) return finish("memory");
+        if (bytes !== undefined && bytes > this.#maxResident) return finish("memory");
         setTimeout(look, lookMs).unref();
       };
-      onEnd = () => finish("crash");
-      longest = longestAnswer(request.outputBytes);
-      listener = (message) => {
+      this.#onEnd = () => finish("crash");
+      this.#longest = longestAnswer(request.outputBytes);
+      this.#listener = (message) => {
         const parsed = answerSchema.safeParse(message);
         finish(parsed.success && parsed.data.id === id ? parsed.data : "crash");
       };
-      keepAlive(child, true);
-      if (ended) return finish("crash");
+      keepAlive(this.#child, true);
+      if (this.#ended) return finish("crash");
       setTimeout(look, lookMs).unref();
-      requests.write(frameOf({ id, ...request }), (error) => {
+      this.#requests.write(frameOf({ id, ...request }), (error) => {
         if (error && !done) finish("crash");
       });
     });
-
-  return {
-    ask,
-    kill,
-    get ended() {
-      return ended;
-    },
-  };
+  }
 }
 
 function spawnEnclosed(node: string, main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
