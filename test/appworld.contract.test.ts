@@ -201,7 +201,7 @@ test.skipIf(!found)(
       { name: "difficulty 1", success: 1 },
       { name: "difficulty 2", success: 2 / 3 },
     ]);
-    expect(readFileSync(join(out, "report.md"), "utf8")).toMatch(/scenarios \| 50\.0 %/);
+    expect(readFileSync(join(out, "report.txt"), "utf8")).toMatch(/scenarios 50\.0 %/);
     expect(serversOf(process.pid)).toHaveLength(before);
   },
   300_000,

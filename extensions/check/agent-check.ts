@@ -164,7 +164,7 @@ class Trial<T extends TaskRequest> {
   readonly #byKey: Map<string, InferenceModel>;
   readonly #agent: AttemptingAgent<T>;
   readonly #heard = { attempts: 0, silent: 0 };
-  /** Of policies that call tools. */
+  /** Counts of the policies that call tools. */
   readonly #asked = { attempts: 0, requests: 0, tokens: 0 };
 
   private constructor(

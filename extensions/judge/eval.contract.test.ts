@@ -61,7 +61,7 @@ async function evaluate(baseUrl: string, out: string, more: object = {}) {
   };
   const code = await evalCommand(flags, screen, screen, judgeOptions.read(flags, process.env));
   const report = JSON.parse(readFileSync(join(scratch, out, "report.json"), "utf8"));
-  return { code, text, report, record: report.evaluations[0], page: readFileSync(join(scratch, out, "report.md"), "utf8") };
+  return { code, text, report, record: report.evaluations[0], page: readFileSync(join(scratch, out, "report.txt"), "utf8") };
 }
 
 test("a benchmark is evaluated by its own metrics, several runs a question", async () => {
@@ -77,7 +77,7 @@ test("a benchmark is evaluated by its own metrics, several runs a question", asy
   // "city of Rome" and "Rome": 2·(1/3)·1/(4/3).
   expect(metrics.f1).toBeCloseTo((1 + 0.5) / 4, 9);
   expect(text).toMatch(/mathEqual +25\.0 %/);
-  expect(page).toContain("| sampled × 2 | f1 |");
+  expect(page).toMatch(/^ +f1 /m);
   expect(record.judged).toBeUndefined();
 });
 

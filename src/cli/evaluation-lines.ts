@@ -3,6 +3,7 @@ import type { Trajectory } from "../core/trajectory.ts";
 import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
 import { bar, count, duration, interval, percent, plural, table } from "../terminal/format.ts";
 import type { Paint } from "../terminal/paint.ts";
+import { plain } from "../terminal/paint.ts";
 import { measures } from "../terminal/progress.ts";
 import { judgeUsage } from "../training/evaluation/cost.ts";
 import type { EvaluationReport } from "../training/evaluation/folder.ts";
@@ -37,7 +38,7 @@ function uncounted(errors: number, { tasks, k }: Pick<EvaluationRecord, "tasks" 
 }
 
 /** Returns the sentences without which an evaluation's numbers mislead. */
-export function evaluationNotes(trajectories: readonly Trajectory[]): string[] {
+function evaluationNotes(trajectories: readonly Trajectory[]): string[] {
   return [...unbegunNotes(trajectories), ...unreadCallNotes(trajectories)];
 }
 
@@ -117,11 +118,11 @@ function passLine(sign: string, pass: EvaluationRecord["passAt"][number]): strin
 }
 
 /** Success by kind, number of requests and turns, and behaviours. */
-function breakdownTables(record: EvaluationRecord): { readonly name: string; readonly rows: string[][] }[] {
-  const parts = ([name, all]: readonly [string, readonly Breakdown[]]) => ({
-    name,
-    rows: [[name, "success", "interval", "attempts"], ...all.map(breakdownRow)],
-  });
+function tableLines(record: EvaluationRecord): string[] {
+  const parts = ([name, all]: readonly [string, readonly Breakdown[]]) => [
+    [name, "success", "interval", "attempts"],
+    ...all.map(breakdownRow),
+  ];
   const breakdowns = [
     ["kind of request", record.byKind],
     ["requests", record.byRequests],
@@ -133,12 +134,11 @@ function breakdownTables(record: EvaluationRecord): { readonly name: string; rea
     count(done),
     count(called),
   ]);
-  return [
+  const tables = [
     ...breakdowns.filter(([, all]) => all.length > 1).map(parts),
-    ...(behaviours.length === 0
-      ? []
-      : [{ name: "behaviour", rows: [["behaviour", "share", "done", "called for"], ...behaviours] }]),
+    ...(behaviours.length === 0 ? [] : [[["behaviour", "share", "done", "called for"], ...behaviours]]),
   ];
+  return tables.flatMap((rows) => ["", ...table(rows)]);
 }
 
 function breakdownRow({ name, success, low, high, attempts }: Breakdown): string[] {
@@ -146,14 +146,10 @@ function breakdownRow({ name, success, low, high, attempts }: Breakdown): string
   return [name, percent(success), range, count(attempts)];
 }
 
-export function tableLines(record: EvaluationRecord): string[] {
-  return breakdownTables(record).flatMap(({ rows }) => ["", ...table(rows)]);
-}
-
 type Costs = Pick<EvaluationReport, "evaluations" | "cost" | "judgeCost">;
 
 /** Returns what an evaluation cost, in sentences: a chat endpoint that played, and a judge. */
-export function costLines(report: Costs): string[] {
+function costLines(report: Costs): string[] {
   return [...playedCost(report), ...judgedCost(report)];
 }
 
@@ -182,53 +178,32 @@ function playedCost({ evaluations, cost }: Costs): string[] {
   ];
 }
 
-/** The report as Markdown. @param notes sentences below the table of results */
-export function reportPage(
-  { asked, evaluations, seconds, cost, judgeCost }: EvaluationReport,
-  notes: readonly string[] = [],
-): string {
-  const markdown = ([heading = [], ...rows]: readonly (readonly string[])[]) => [
-    `| ${heading.join(" | ")} |`,
-    `|${heading.map((_, i) => (i === 0 ? "---" : "---:")).join("|")}|`,
-    ...rows.map((row) => `| ${row.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`),
+/** An evaluation for people, but for its episodes. */
+export function evaluatedLines(report: EvaluationReport, trajectories: readonly Trajectory[], paint: Paint): string[] {
+  const { evaluations } = report;
+  const greedyFirst = evaluations.toSorted((a, b) => a.decoding.localeCompare(b.decoding));
+  const refused = trajectories.filter(({ stopReason }) => stopReason === "actor-error");
+  const notes = [
+    ...(refused[0] === undefined
+      ? []
+      : [`The server refused ${plural(refused.length, "conversation")}, which have no score: ${refused[0].error}`]),
+    ...evaluationNotes(trajectories),
   ];
-  const title = (record: EvaluationRecord) => (record.decoding === "greedy" ? "greedy" : `sampled × ${record.k}`);
-  const summary = evaluations.flatMap((record) => [
-    ...measures(record).map(({ name, text }) => [title(record), name, text]),
-    ...record.passAt.slice(1).map((pass) => [title(record), `pass@${pass.k}`, interval(pass)]),
-    ...record.passAll.slice(1).map((pass) => [title(record), `pass^${pass.k}`, interval(pass)]),
-    ...scenarioRows(record).map(([name, text]) => [title(record), name, text]),
-    ...[...metricRows(record), ...judgedRows(record)].map(([name, text]) => [title(record), name, text]),
-  ]);
-  const spent = evaluations.map((record) => [
-    title(record),
-    count(record.tasks * record.k),
-    record.meanTurns.toFixed(1),
-    count(record.toolCalls),
-    record.usage === undefined ? "" : count(record.usage.promptTokens),
-    count(record.sampledTokens),
-    Object.entries(record.stopReasons)
-      .map(([reason, n]) => `${reason} ${count(n)}`)
-      .join(", "),
-  ]);
   return [
-    `# ${asked.model} in ${asked.environment.name}`,
-    "",
+    ...greedyFirst.flatMap((record) => evaluationLines(record, paint)),
+    // Tables are of the evaluation with the most episodes.
+    ...evaluations.slice(0, 1).flatMap(tableLines),
+    ...costLines(report),
+    ...notes.map((note) => paint.yellow(note)),
+  ];
+}
+
+/** The same as a file that stays. */
+export function reportPage(report: EvaluationReport, trajectories: readonly Trajectory[]): string {
+  const { asked, seconds } = report;
+  const head = [
+    `${asked.model} in ${asked.environment.name}`,
     `${plural(asked.tasks, `${asked.split} task`)}, seed ${asked.seed}, retrograde ${asked.version}, ${duration(seconds)}. Intervals are of 95 %, over tasks.`,
-    "",
-    ...markdown([["decoding", "measure", "value"], ...summary]),
-    ...evaluations.flatMap((record) =>
-      record.errors === undefined ? [] : ["", `${title(record)}: ${uncounted(record.errors, record)}.`],
-    ),
-    ...[...notes, ...evaluations.flatMap(judgedNotes)].flatMap((line) => ["", line]),
-    "",
-    "## Cost",
-    "",
-    ...markdown([["decoding", "episodes", "mean turns", "tool calls", "prompt tokens", "sampled tokens", "ended"], ...spent]),
-    ...costLines({ evaluations, cost, judgeCost }).flatMap((line) => ["", line]),
-    ...evaluations.flatMap((record) =>
-      breakdownTables(record).flatMap(({ name, rows }) => ["", `## By ${name}, ${title(record)}`, "", ...markdown(rows)]),
-    ),
-    "",
-  ].join("\n");
+  ];
+  return [...head, "", ...evaluatedLines(report, trajectories, plain), ""].join("\n");
 }

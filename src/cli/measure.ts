@@ -8,7 +8,7 @@ import type { Screen } from "../terminal/screen.ts";
 import type { TrainingConfig } from "../training/config/settings.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 import { showDownload } from "./download.ts";
-import { evaluationNotes, reportPage } from "./evaluation-lines.ts";
+import { reportPage } from "./evaluation-lines.ts";
 
 /**
  * Evaluates a model into a folder and shows its progress.
@@ -28,7 +28,7 @@ export async function measure(
     return await evaluateConfig(config, user, {
       ...{ resume, judge, signal: interrupt.signal },
       download: (fetch) => showDownload(config.model, screen, fetch),
-      page: (report, trajectories) => reportPage(report, evaluationNotes(trajectories)),
+      page: reportPage,
       onEvent: (event) => {
         if (event.type === "started") folder = event.folder;
         show(event);

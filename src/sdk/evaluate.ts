@@ -66,7 +66,7 @@ export interface EvaluateOptions {
   readonly onEvent?: (event: EvaluationEvent) => void;
   /** Downloads the model while it shows the progress. Default: shows nothing. */
   readonly download?: (fetch: (onDownload: (event: HubEvent) => void) => Promise<string>) => Promise<string>;
-  /** Returns the report as Markdown. Default: a page without it. */
+  /** Returns the report for people. Default: an empty one. */
   readonly page?: (report: EvaluationReport, trajectories: readonly Trajectory[]) => string;
 }
 

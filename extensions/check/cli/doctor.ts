@@ -46,7 +46,7 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
   return guarded(guards, () => examine(config, user, flags, screen));
 }
 
-/** What the checks have found so far, which later ones build on. */
+/** The results of earlier checks, which later ones build on. */
 interface Found {
   /** With the format of calls that the template leaves open. */
   played: TrainingConfig;

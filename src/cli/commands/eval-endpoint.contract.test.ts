@@ -100,7 +100,7 @@ test("eval measures a model behind an endpoint: by kind, with tokens, cost and n
     { name: "small", success: 1 },
   ]);
   expect(report.cost).toEqual({ currency: "USD", input: 2, output: 8, total: (180 * 2 + 72 * 8) / 1e6, unreported: 0 });
-  const page = readFileSync(join(scratch, "first/report.md"), "utf8");
+  const page = readFileSync(join(scratch, "first/report.txt"), "utf8");
   expect(page).toContain("180 prompt and 72 completion tokens, as the server counted them: 0.0009 USD.");
   expect(keys).toEqual(Array(18).fill("Bearer sk-very-secret"));
   expect(asked.filter(({ temperature }) => temperature === 0)).toHaveLength(6);
@@ -113,7 +113,7 @@ test("calls that the server leaves in the text are said beside the numbers", asy
   const { text, output, notes } = screens();
   await evalCommand(flags(baseUrl, "unread"), output, notes);
   expect(text.out).toMatch(/18 episodes of 18 have tool calls that the server left in the text.*--tool-call-parser/);
-  expect(readFileSync(join(scratch, "unread/report.md"), "utf8")).toContain("left in the text");
+  expect(readFileSync(join(scratch, "unread/report.txt"), "utf8")).toContain("left in the text");
 });
 
 test("a server that fails half-way ends the evaluation with its words, and --resume asks only for what is missing", async () => {

@@ -62,11 +62,11 @@ test("an evaluation that was killed continues, and ends as one that was not", as
   expect(episodesOf(folder, "sampled").map(stored)).toEqual(written);
   expect(decodingsOf(folder)).toEqual(["sampled"]);
 
-  const report = finishEvaluation(folder, [resumed.record], 12, reportPage);
+  const report = finishEvaluation(folder, [resumed.record], 12, (each) => reportPage(each, resumed.trajectories));
   expect(readReport(folder)).toEqual(report);
-  const page = readFileSync(join(folder, "report.md"), "utf8");
-  expect(page).toContain("# letters in letters");
-  expect(page).toMatch(/\| sampled × 3 \| pass\^3 \| /);
+  const page = readFileSync(join(folder, "report.txt"), "utf8");
+  expect(page).toContain("letters in letters");
+  expect(page).toMatch(/^sampled × 3 +reward .*^ +ended: /ms);
 });
 
 test("an attempt that an error ended is played once more, and its new end counts", async () => {

@@ -79,7 +79,7 @@ const files = {
   asked: (folder: string) => join(folder, "evaluation.json"),
   episodes: (folder: string, decoding: Decoding) => join(folder, `${decoding}.jsonl`),
   report: (folder: string) => join(folder, "report.json"),
-  page: (folder: string) => join(folder, "report.md"),
+  page: (folder: string) => join(folder, "report.txt"),
 } as const;
 
 /** Gathers what decides an evaluation's result. */

@@ -90,11 +90,11 @@ export function measureSamplerGap(
   };
 }
 
-/** What was compared of the turns of a step, until its first optimiser step. */
+/** The comparison of a step's turns, until its first optimiser step. */
 class Comparison {
   readonly #groups: readonly Group[];
   readonly #tally: GapTally;
-  /** Of the turns that were not yet compared. */
+  /** The records of turns that were not yet compared. */
   readonly #samplerLogprobs: Map<string, readonly number[]>;
   #ended = false;
 
