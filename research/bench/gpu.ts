@@ -30,13 +30,15 @@ const { values } = parseArgs({
     rank: { type: "string" },
     cached: { type: "string", default: "512" },
     tokens: { type: "string", default: "64" },
+    tasks: { type: "string", default: "16" },
+    prompt: { type: "string", default: "256" },
   },
 });
 const provider = values.device as NonNullable<LocalEngineOptions["provider"]>;
 const { precision } = values;
 const what = values.what.split(",");
-const unknown = what.find((each) => !["train", "sample", "profile"].includes(each));
-if (unknown !== undefined) throw new Error(`--what is ${unknown}; expected train, sample or profile, with commas between`);
+const unknown = what.find((each) => !["train", "sample", "step", "profile"].includes(each));
+if (unknown !== undefined) throw new Error(`--what is ${unknown}; expected train, sample, step or profile, with commas between`);
 const say = (text: string) => console.log(`${provider} ${values.shape} ${precision}: ${text}`);
 
 const adamW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1 };
@@ -104,6 +106,41 @@ async function sample(all = values.rows, maxTokens = Number(values.tokens)): Pro
   await engine.dispose();
 }
 
+/** GRPO steps: as many tasks x 8 rollouts, rewards of even tokens, one update. The peer is TRL's trainer (`step` of peers/gpu.py). */
+async function step(rounds = 5): Promise<void> {
+  const engine = new LocalEngine(model(), { model: "random", ...options, lora });
+  const [tasks, maxTokens] = [Number(values.tasks), Number(values.tokens)];
+  const times: { whole: number; sampling: number }[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const start = performance.now();
+    const samples = await Promise.all(
+      Array.from({ length: 8 * tasks }, async (_, i) => {
+        const [task, key] = [Math.floor(i / 8), `${round} ${i}`];
+        const context = randomTokens(engine.info.vocabularySize, Number(values.prompt), "task", round, task);
+        const seed = round * 8 * tasks + i;
+        const { tokens } = await engine.sample({ context, maxTokens, stopTokens: [], seed, cacheKey: key });
+        engine.release(key);
+        return { trajectory: key, turn: 0, context, action: tokens };
+      }),
+    );
+    const sampling = performance.now() - start;
+    const rewards = samples.map(({ action }) => action.filter((token) => token % 2 === 0).length / action.length);
+    const weights = samples.map(({ action }, i) => {
+      const group = rewards.slice(i - (i % 8), i - (i % 8) + 8);
+      const mean = group.reduce((sum, reward) => sum + reward, 0) / 8;
+      const deviation = Math.sqrt(group.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / 8);
+      return action.map(() => (rewards[i] - mean) / (deviation + 1e-4) / action.length / samples.length);
+    });
+    await engine.forwardBackward(samples, weights, { temperature: 1 });
+    await engine.step({ ...adamW, learningRate: 1e-5 });
+    times.push({ whole: performance.now() - start, sampling });
+  }
+  const of = (kind: "whole" | "sampling") => (median(times.slice(1).map((each) => each[kind])) / 1000).toFixed(2);
+  const sizes = `${tasks} x 8 rollouts, prompts of ${values.prompt}, ${maxTokens} new tokens`;
+  say(`STEP ${sizes}: ${of("whole")} s, of it sampling ${of("sampling")} s; first ${(times[0].whole / 1000).toFixed(1)} s`);
+  await engine.dispose();
+}
+
 async function profile(): Promise<void> {
   const works: [string, () => Promise<void>][] = [["training", () => train(4)]];
   for (const rows of values.rows.split(",")) works.push([`sampling with ${rows} rows`, () => sample(rows, 8)]);
@@ -113,4 +150,5 @@ async function profile(): Promise<void> {
 
 if (what.includes("train")) await train();
 if (what.includes("sample")) await sample();
+if (what.includes("step")) await step();
 if (what.includes("profile")) await profile();

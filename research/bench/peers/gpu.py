@@ -1,7 +1,8 @@
 """
-PyTorch's side of gpu.ts: random weights of a Llama shape, all parameters: python gpu.py SHAPE train-float32,train-tf32,train-bfloat16,sample,sample-compiled ROWS
+PyTorch's side of gpu.ts: random weights of a Llama shape, all parameters: python gpu.py SHAPE train-float32,train-tf32,train-bfloat16,sample,sample-compiled,step ROWS
 
-Training is eager with fused AdamW and scaled dot-product attention; sampling is `generate`, by its default cache and by a static one that is compiled.
+Training is eager with fused AdamW and scaled dot-product attention, or compiled (train-tf32-compiled); sampling is `generate`, by its default cache and by
+a static one that is compiled. `step` is a GRPO step of TRL over ROWS x 8 rollouts, prompts of 256 tokens, 64 new ones.
 """
 
 import sys
@@ -11,7 +12,8 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 shape, wanted, rows = sys.argv[1], sys.argv[2].split(","), [int(n) for n in sys.argv[3].split(",")]
-hidden, inner, layers, heads, kv_heads = {"smollm2": (576, 1536, 30, 9, 3), "smollm2-360m": (960, 2560, 32, 15, 5)}[shape]
+hidden, inner, layers, heads, kv_heads = {"smollm2": (576, 1536, 30, 9, 3), "smollm2-360m": (960, 2560, 32, 15, 5), "tiny": (64, 128, 2, 4, 2)}[shape]
+device = "cuda" if torch.cuda.is_available() else "cpu"
 vocabulary = 49152
 config = LlamaConfig(
     vocab_size=vocabulary, hidden_size=hidden, intermediate_size=inner, num_hidden_layers=layers, num_attention_heads=heads,
@@ -21,14 +23,19 @@ torch.manual_seed(0)
 
 
 def model():
-    return LlamaForCausalLM(config).to("cuda")
+    return LlamaForCausalLM(config).to(device)
+
+
+def synchronise():
+    if device == "cuda":
+        torch.cuda.synchronize()
 
 
 def clock(work):
-    torch.cuda.synchronize()
+    synchronise()
     start = time.perf_counter()
     work()
-    torch.cuda.synchronize()
+    synchronise()
     return time.perf_counter() - start
 
 
@@ -36,14 +43,17 @@ def say(text):
     print(f"PyTorch {torch.__version__} {shape} {text}", flush=True)
 
 
-def train(precision):
+def train(detail):
+    precision, _, compiled = detail.partition("-")
     torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
     trained = model()
+    if compiled:
+        trained.model.compile()
     optimiser = torch.optim.AdamW(trained.parameters(), lr=1e-4, fused=True)
-    tokens = torch.randint(0, vocabulary, (16, 512), device="cuda")
+    tokens = torch.randint(0, vocabulary, (16, 512), device=device)
 
     def step():
-        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
+        with torch.autocast(device, torch.bfloat16, enabled=precision == "bfloat16"):
             logits = trained.lm_head(trained.model(tokens).last_hidden_state[:, :-1]).float()
         (-torch.log_softmax(logits, -1).gather(-1, tokens[:, 1:, None]).mean()).backward()
         torch.nn.utils.clip_grad_norm_(trained.parameters(), 1.0)
@@ -51,14 +61,14 @@ def train(precision):
         optimiser.zero_grad(set_to_none=True)
 
     seconds = sorted(clock(step) for _ in range(6))
-    say(f"{precision}: TRAIN {tokens.numel() / seconds[2]:.0f} tokens/s, {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
+    say(f"{detail}: TRAIN {tokens.numel() / seconds[2]:.0f} tokens/s")
 
 
 def sample(compiled):
     for dtype in (torch.float32, torch.bfloat16):
         sampled = model().to(dtype).eval()
         for count in rows:
-            prompts = torch.randint(0, vocabulary, (count, 512), device="cuda")
+            prompts = torch.randint(0, vocabulary, (count, 512), device=device)
             options = {"max_new_tokens": 64, "min_new_tokens": 64, "do_sample": True, "pad_token_id": 0}
             if compiled:
                 options["cache_implementation"] = "static"
@@ -72,10 +82,54 @@ def sample(compiled):
         torch.cuda.empty_cache()
 
 
+def step():
+    import tempfile
+
+    from datasets import Dataset
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast, TrainerCallback
+    from trl import GRPOConfig, GRPOTrainer
+
+    words = {f"w{i}": i for i in range(vocabulary)}
+    plain = Tokenizer(models.WordLevel(words, unk_token="w1"))
+    plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="w0", eos_token="w2", unk_token="w1", padding_side="left")
+    tasks = rows[-1]
+    draw = torch.randint(3, vocabulary, (64 * tasks, 256)).tolist()
+    prompts = Dataset.from_list([{"prompt": " ".join(f"w{i}" for i in row)} for row in draw])
+    seconds = []
+
+    class Clock(TrainerCallback):
+        def on_step_begin(self, args, state, control, **kwargs):
+            synchronise()
+            self.start = time.perf_counter()
+
+        def on_step_end(self, args, state, control, **kwargs):
+            synchronise()
+            seconds.append(time.perf_counter() - self.start)
+
+    def reward(completion_ids, **kwargs):
+        return [sum(i % 2 == 0 for i in row) / max(1, len(row)) for row in completion_ids]
+
+    for precision in ("float32", "bfloat16"):
+        seconds.clear()
+        with tempfile.TemporaryDirectory() as folder:
+            args = GRPOConfig(
+                output_dir=folder, per_device_train_batch_size=8 * tasks, num_generations=8, max_steps=5, learning_rate=1e-5,
+                temperature=1.0, top_k=0, beta=0.0, bf16=precision == "bfloat16", use_cpu=device == "cpu", gradient_checkpointing=False,
+                optim="adamw_torch_fused", max_completion_length=64, generation_kwargs={"min_new_tokens": 64},
+                logging_strategy="no", save_strategy="no", report_to=[], disable_tqdm=True,
+            )  # fmt: skip
+            GRPOTrainer(
+                model=model(), args=args, processing_class=tokenizer, callbacks=[Clock()], train_dataset=prompts, reward_funcs=reward
+            ).train()
+        say(f"{precision}: STEP {tasks} x 8 rollouts, prompts of 256, 64 new tokens: {sorted(seconds[1:])[2]:.2f} s; first {seconds[0]:.1f} s")
+
+
 for part in wanted:
     name, _, detail = part.partition("-")
     try:
-        train(detail) if name == "train" else sample(detail == "compiled")
+        train(detail) if name == "train" else step() if name == "step" else sample(detail == "compiled")
     except Exception as error:
         say(f"{part}: {type(error).__name__}: {str(error)[:300]}")
     torch.cuda.empty_cache()
