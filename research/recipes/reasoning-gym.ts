@@ -64,18 +64,14 @@ type GymTask = z.output<typeof taskSchema>;
 /** A family by one of its configurations, as the Python program measures it. */
 const familySchema = z.object({
   family: z.string(),
-  settings: z.enum(["default", "easier"]),
-  /** The package's own error for these settings. */
-  failed: z.string().optional(),
   /** By trivial player: the shares of right answers and of points. */
-  chance: z.record(z.string(), z.tuple([z.number(), z.number()])).default({}),
-  form: z.string().default(""),
-  inPrompt: z.number().default(0),
-  scorer: z.string().default(""),
-  agreement: z.number().default(0),
-  ownAnswersRight: z.number().default(0),
-  errors: z.int().default(0),
-  tasks: z.array(z.strictObject({ prompt: z.string(), answer: z.string() })).default([]),
+  chance: z.record(z.string(), z.tuple([z.number(), z.number()])),
+  inPrompt: z.number(),
+  scorer: z.string(),
+  agreement: z.number(),
+  ownAnswersRight: z.number(),
+  errors: z.int(),
+  tasks: z.array(z.strictObject({ prompt: z.string(), answer: z.string() })),
 });
 
 /** Generated splits: which places a run trains on, its seed decides. */
@@ -87,7 +83,6 @@ const drawnSplits = {
 const screen = createScreen(process.stdout);
 const tokenizer = loadTokenizer(await modelFolder(resolveConfig({ model: "smollm2" })));
 const tokens = (text: string) => tokenizer.encode(text).length;
-const percent = (share = Number.NaN) => (100 * share).toFixed(1);
 
 mkdirSync(out, { recursive: true });
 if (values.scan) await scan();
@@ -216,50 +211,60 @@ function python(args: readonly string[], input = ""): string {
   });
 }
 
-/** Writes the table of all families, with the form's success for the twelve that fit the rule best. */
+/** Writes the table of all families, those that fit the rule first, with the form's success for the ten that fit it best. */
 async function scan(): Promise<void> {
   const file = join(out, "families.jsonl");
   if (!existsSync(file)) writeFileAtomic(file, python(["families"]));
   const lines = readFileSync(file, "utf8").trim().split("\n");
-  const rows = lines.map((line) => measured(familySchema.parse(jsonOf(line))));
-  const used = rows.filter(
-    (row) => row.settings === "easier" || !rows.some(({ family, settings }) => family === row.family && settings === "easier"),
-  );
-  const fitting = used.filter(({ fits }) => fits).toSorted((a, b) => Math.abs(a.right - 0.3) - Math.abs(b.right - 0.3));
-  const forms = new Map<object, string>();
-  for (const row of fitting.slice(0, 12)) {
-    const folder = join(out, row.family);
-    const { form } = await configs(row.family, folder, { evaluation: { split: "test", tasks: 64, k: 1 } });
-    process.exitCode = await stage(form, join(folder, "form"), "smollm2");
-    if (process.exitCode !== 0) return;
-    const { before, after } = readSummary(join(folder, "form")) ?? {};
-    const change = (decoding: "greedy" | "sampled") =>
-      `${percent(before?.[decoding]?.mean)} → ${percent(after?.[decoding]?.mean)}`;
-    forms.set(row, `${change("greedy")} | ${change("sampled")}`);
+  const all = lines.map((line) => measured(familySchema.parse(jsonOf(line))));
+  const rows = [...new Map(all.map((used) => [used.family, used])).values()].map((used) => ({
+    used, // the easier one, where there are two
+    settings: all.filter(({ family }) => family === used.family),
+  }));
+  const fitting = rows
+    .filter(({ used }) => used.fits)
+    .toSorted((a, b) => Math.abs(a.used.right - 30) - Math.abs(b.used.right - 30));
+  const table = [];
+  for (const { settings, used } of [...fitting, ...rows.filter((row) => !fitting.includes(row))]) {
+    const isPlayed = fitting.slice(0, 10).some((row) => row.used === used);
+    const cells = (of: (each: typeof used) => number) => settings.map((each) => `${of(each)}`).join(", ");
+    const numbers = [cells(({ prompt }) => prompt), cells(({ answer }) => answer), cells(({ inPrompt }) => inPrompt)];
+    const chance = `${cells(({ right }) => right)}: ${used.player}`;
+    table.push([used.family, ...numbers, chance, used.scored, ...(isPlayed ? await formAlone(used.family) : ["", ""])]);
   }
-  const head = "| family | settings | prompt | answer | in the prompt | chance | by | scorer | greedy | sampled |";
-  const table = rows.map((row) => `${row.text} ${forms.get(row) ?? " | "} |`);
-  writeFileAtomic(join(out, "table.md"), `${[head, head.replaceAll(/[^|]+/g, "---"), ...table].join("\n")}\n`);
+  const head = ["family", "prompt", "answer", "in the prompt", "chance", "scorer", "greedy", "sampled"];
+  const written = [head, head.map(() => "---"), ...table].map((row) => `| ${row.join(" | ")} |\n`);
+  writeFileAtomic(join(out, "table.md"), written.join(""));
 }
 
-/** A row of the table. Fits: at most 150 tokens of prompt, 24 of answer, the answer in the prompt, chance 10 to 60 %. */
-function measured(row: z.output<typeof familySchema>) {
-  const { family, settings, failed, chance, inPrompt, scorer, agreement, ownAnswersRight, errors, tasks } = row;
-  const [player, [right]] = Object.entries(chance).reduce((best, each) => (each[1][0] > best[1][0] ? each : best), ["", [0, 0]]);
+/** Success on 64 tasks before and after eight steps on the form, in percent: greedy, and sampled. */
+async function formAlone(family: string): Promise<string[]> {
+  const folder = join(out, family);
+  const { form } = await configs(family, folder, { evaluation: { split: "test", tasks: 64, k: 1 } });
+  const code = await stage(form, join(folder, "form"), "smollm2");
+  if (code !== 0) process.exit(code);
+  const { before, after } = readSummary(join(folder, "form")) ?? {};
+  const share = (score: { readonly mean: number } | undefined) => (100 * (score?.mean ?? Number.NaN)).toFixed(1);
+  return [`${share(before?.greedy)} → ${share(after?.greedy)}`, `${share(before?.sampled)} → ${share(after?.sampled)}`];
+}
+
+/**
+ * A family's numbers by one of its configurations: tokens, and shares in percent. It fits the rule with at most 150 tokens of prompt and 24 of
+ * answer, the answer in the prompt, and a chance of 10 to 60 %.
+ */
+function measured({ family, chance, scorer, agreement, ownAnswersRight, errors, tasks, ...row }: z.output<typeof familySchema>) {
+  const [player, [share]] = Object.entries(chance).reduce((best, each) => (each[1][0] > best[1][0] ? each : best), ["", [0, 0]]);
   const prompt = median(tasks.map((task) => tokens(task.prompt)));
   const answer = median(tasks.map((task) => tokens(task.answer)));
-  const fits = prompt <= 150 && answer <= 24 && inPrompt >= 0.9 && right >= 0.1 && right <= 0.6;
+  const [right, inPrompt] = [share, row.inPrompt].map((each) => Math.round(100 * each));
   const scored = [
     scorer,
-    ...(ownAnswersRight < 1 ? [`own answers right ${percent(ownAnswersRight)} %`] : []),
-    ...(agreement < 1 ? [`equal to text in ${percent(agreement)} %`] : []),
-    ...(errors > 0 ? ["raises errors"] : []),
-  ];
-  const cells =
-    failed === undefined
-      ? [prompt, answer, percent(inPrompt), percent(right), player, scored.join(", ")]
-      : ["", "", "", "", failed.slice(0, 80), ""];
-  return { family, settings, fits, right, text: `| ${[family, settings, ...cells].join(" | ")} |` };
+    ...(ownAnswersRight < 1 ? [`finds ${Math.round(100 * ownAnswersRight)} % of the package's answers right`] : []),
+    ...(agreement < 1 ? [`not text equality in ${Math.ceil(100 * (1 - agreement))} %`] : []),
+    ...(errors > 0 ? ["ends by errors"] : []),
+  ].join(", ");
+  const fits = prompt <= 150 && answer <= 24 && row.inPrompt >= 0.9 && share >= 0.1 && share <= 0.6;
+  return { family, fits, prompt, answer, player, scored, right: right ?? 0, inPrompt: inPrompt ?? 0 };
 }
 
 function median(numbers: readonly number[]): number {
