@@ -291,7 +291,6 @@ export const parts: readonly Part[] = [
       "src/files",
       "src/statistics",
       "src/engines/engine.ts",
-      "src/actions",
       "src/tools",
       "src/chat",
       "src/environments",

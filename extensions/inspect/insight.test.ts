@@ -107,7 +107,7 @@ test("findings show repetition, results that are never read, and a phrase in all
   expect(episodeFindings(hacked)).toMatchObject([{ rule: "one-phrase", cause: expect.stringContaining("“i am done”") }]);
 });
 
-test("findings show lengths that drift and groups without signal by the index alone", () => {
+test("findings show lengths that drift by the index alone", () => {
   const line = (step: number, tokens: number, reward: (i: number) => number) => {
     const action = Array<number>(tokens).fill(1);
     const turn = { ...trajectoryOf("a").turns[0], action, entropies: action, samplerLogprobs: action };
@@ -119,8 +119,7 @@ test("findings show lengths that drift and groups without signal by the index al
   // One longer step is no drift: three are averaged.
   expect(indexFindings(steps.map((step) => line(step, step === 12 ? 45 : 20, (i) => i % 2)))).toEqual([]);
   const drifted = indexFindings(steps.map((step) => line(step, 10 * step, () => 1)));
-  expect(drifted.map(({ rule }) => rule)).toEqual(["length-drift", "little-signal"]);
-  expect(drifted[1].next).toMatch(/too easy/);
+  expect(drifted.map(({ rule }) => rule)).toEqual(["length-drift"]);
   expect(indexFindings(steps.map((step) => line(step, step < 4 ? 0 : 20, (i) => i % 2)))).toEqual([]); // no length to start from
 });
 

@@ -14,15 +14,6 @@ export async function withPackage<T>(name: string, use: string, load: () => Prom
   }
 }
 
-/** The same for code that loads at once. */
-export function requirePackage<T>(name: string, use: string, load: () => T): T {
-  try {
-    return load();
-  } catch (cause) {
-    throw absent(name, use, name, cause);
-  }
-}
-
 /** Returns the error of an absent package, or the cause if that is another one. */
 function absent(name: string, use: string, install: string, cause: unknown): unknown {
   if (!isMissing(cause)) return cause;

@@ -243,9 +243,7 @@ function Notices({ run }: { readonly run: RunDetail }) {
   const warnings = messages.filter(
     ({ level, message }) => level === "warning" && !rules.some(({ rule }) => message.startsWith(`${rule} (`)),
   );
-  const known = new Set(rules.map(({ rule }) => causeOf(rule)));
-  // Steps without any signal are a warning of their own.
-  const findings = (value?.findings ?? []).filter(({ rule }) => rule !== "little-signal" || !known.has("no-signal"));
+  const findings = value?.findings ?? [];
   const problems = [...(error === undefined ? [] : [error]), ...(value?.problems ?? [])];
   if (rules.length + warnings.length + findings.length + control.length + problems.length === 0) return null;
   return (

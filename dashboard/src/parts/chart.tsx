@@ -10,7 +10,6 @@ export interface Series {
   readonly colour: string;
   /** Single points instead of a line, such as evaluations. */
   readonly points?: boolean;
-  readonly dashed?: boolean;
   /** Filled down to the series with this label. */
   readonly bandTo?: string;
   /** Never smoothed, as the ends of an interval. */
@@ -79,7 +78,6 @@ export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fro
             stroke: colour(one.colour),
             width: one.points ? 0 : one.exact ? 1 : 1.8,
             spanGaps: true,
-            ...(one.dashed ? { dash: [5, 4] } : {}),
             points: one.points
               ? { show: true, size: 8, fill: colour(one.colour), stroke: colour("panel"), width: 1.5 }
               : { show: x.length < 3 },

@@ -2,12 +2,11 @@ import { mean } from "../../../src/core/mean.ts";
 import { succeeded } from "../../../src/core/outcome.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import type { IndexLine } from "../../../src/runs/index-file.ts";
-import { filterIndex } from "../../inspect/filter.ts";
 import { writtenBy } from "../../inspect/written.ts";
 
 /** A finding over recorded episodes. It names more than one example. */
 export interface RunFinding {
-  readonly rule: "repetition" | "length-drift" | "unread-results" | "one-phrase" | "little-signal";
+  readonly rule: "repetition" | "length-drift" | "unread-results" | "one-phrase";
   readonly cause: string;
   /** Says what to do about it. */
   readonly next: string;
@@ -15,10 +14,10 @@ export interface RunFinding {
   readonly examples: readonly string[];
 }
 
-/** Finds what lengths and groups show over the whole run. The index alone says enough. */
+/** Finds what lengths show over the whole run. The index alone says enough. */
 export function indexFindings(lines: readonly IndexLine[]): RunFinding[] {
   const training = lines.filter(({ source }) => source === "train");
-  return [...driftingLengths(training), ...groupsWithoutSignal(training)];
+  return driftingLengths(training);
 }
 
 /** Finds what the texts of one step show. */
@@ -55,29 +54,6 @@ function longest(line: IndexLine): string[] {
     .sort((a, b) => b.tokens - a.tokens)
     .slice(0, 3)
     .map(({ id }) => id);
-}
-
-function groupsWithoutSignal(training: readonly IndexLine[]): RunFinding[] {
-  const shares = training.slice(-5).map((line) => {
-    const rewards = new Map<number, Set<number | undefined>>();
-    for (const [at, group] of line.group.entries()) rewards.set(group, (rewards.get(group) ?? new Set()).add(line.reward[at]));
-    return [...rewards.values()].filter(({ size }) => size === 1).length / Math.max(1, rewards.size);
-  });
-  const line = training.at(-1);
-  if (line === undefined || shares.length < 3 || mean(shares) < 0.6) return [];
-  const solved = mean(line.reward) > 0.5;
-  return [
-    {
-      rule: "little-signal",
-      cause: `${(100 * mean(shares)).toFixed(0)} % of the groups of the last ${shares.length} steps have equal rewards: they teach nothing.`,
-      next: solved
-        ? "The tasks have become too easy. Harder ones, or dynamic sampling (algorithm.dynamicSampling), give a signal again."
-        : "The tasks are too hard, or the reward is too coarse. Easier ones, partial rewards or larger groups give a signal.",
-      examples: filterIndex([line], {})
-        .slice(0, 3)
-        .flatMap(({ at }) => line.id[at] ?? []),
-    },
-  ];
 }
 
 const [gram, repeats] = [4, 4];

@@ -1,4 +1,3 @@
-import type { ActionFormat } from "../../../src/actions/action.ts";
 import { EnvError } from "../../../src/core/errors.ts";
 import type { Message, ToolCall } from "../../../src/core/messages.ts";
 import {
@@ -8,7 +7,6 @@ import {
   splitWithTasks,
   type Task,
 } from "../../../src/environments/environment.ts";
-import type { TextProtocol } from "../../../src/environments/protocol.ts";
 import type { Tool } from "../../../src/tools/tool.ts";
 
 export type Ask = () => Promise<string | undefined>;
@@ -37,23 +35,6 @@ export function withPerson(environment: Environment, first: string, ask: Ask, sh
       return content === undefined ? { done: true } : { done: false, messages: [{ role: "user", content }] };
     },
     score: () => ({ reward: 0 }),
-    close: () => episode.close?.(),
-  }));
-}
-
-/**
- * A world whose model answers in one growing text: one question and its response, shown as it grows.
- * @param question a person's; without it the task's own, which is scored
- */
-export function withQuestion(environment: Environment, question: string | undefined, show: Show): Environment {
-  return withEpisodes(environment, (episode) => ({
-    messages: question === undefined ? episode.messages : askedInstead(episode.messages, question),
-    tools: episode.tools,
-    ...(episode.protocol === undefined ? {} : { protocol: watched(episode.protocol, show) }),
-    ...(episode.call === undefined ? {} : { call: (call, context) => episode.call?.(call, context) }),
-    ...(episode.afterTools === undefined ? {} : { afterTools: (answers, action) => episode.afterTools?.(answers, action) }),
-    reply: (message) => episode.reply(message),
-    score: (conversation) => (question === undefined ? episode.score(conversation) : { reward: 0 }),
     close: () => episode.close?.(),
   }));
 }
@@ -91,25 +72,6 @@ async function shownCall(
   show({ role: "assistant", content: "", toolCalls: [call] });
   show({ role: "tool", name: call.name, content: typeof answer === "string" ? answer : answer.content });
   return answer;
-}
-
-/** Actions are shown when they are read, answers when they are written behind them. */
-function watched({ actions, continuation }: TextProtocol, show: Show): TextProtocol {
-  const read: ActionFormat["read"] = (text, conversation) => {
-    show({ role: "assistant", content: text.trim() });
-    return actions.read(text, conversation);
-  };
-  const shown = (answers: readonly Message[]) => {
-    for (const answer of answers) show(answer);
-    return answers;
-  };
-  return {
-    actions: { ...actions, read },
-    continuation:
-      continuation.kind === "one-message"
-        ? { ...continuation, write: (answers) => continuation.write(shown(answers)) }
-        : { ...continuation, show: (answers) => continuation.show(shown(answers)) },
-  };
 }
 
 function askedInstead(messages: readonly Message[], question: string): Message[] {

@@ -13,23 +13,15 @@ const folder = mkdtempSync(join(tmpdir(), "retrograde-chat-"));
 const config = join(folder, "retrograde.config.mjs");
 const model = join(folder, "model");
 
-// One growing text of letters: an action that ends with s is a call, answered by "tut".
+// One growing text of letters.
 beforeAll(async () => {
   await writeTinyModel(model);
   writeFileSync(
     config,
     `const protocol = {
-      actions: {
-        stopStrings: ["s"],
-        read: (text) => ({ message: { role: "assistant", content: text }, calls: text.endsWith("s") ? [{ name: "tell", arguments: {} }] : [] }),
-      },
-      continuation: {
-        kind: "one-message",
-        maxResponseTokens: 60,
-        write: (answers) => answers.map(({ content }) => content).join(""),
-      },
+      actions: { stopStrings: [], read: (text) => ({ message: { role: "assistant", content: text }, calls: [] }) },
+      continuation: { kind: "one-message", maxResponseTokens: 60, write: () => "" },
     };
-    const tell = { name: "tell", description: "Tells.", parameters: { type: "object", properties: {} }, execute: () => "tut" };
     export default {
       environment: {
         name: "letters in one text",
@@ -37,10 +29,10 @@ beforeAll(async () => {
         task: (split, index) => ({ id: split + "/" + index, question: ["abc", "cab", "bca"][index] }),
         start: ({ question }) => ({
           messages: [{ role: "system", content: "su" }, { role: "user", content: question }],
-          tools: [tell],
+          tools: [],
           protocol,
           reply: () => ({ done: true }),
-          score: (conversation) => ({ reward: conversation.filter(({ role }) => role === "tool").length }),
+          score: () => ({ reward: 0 }),
         }),
       },
       model: ${JSON.stringify(model)},
@@ -51,37 +43,10 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-async function chatting(typed: string) {
-  let text = "";
-  const screen = createScreen({ write: (part: string) => (text += part), columns: 100 });
-  const exitCode = await chatCommand({ config, seed: "4" }, screen, Readable.from([typed]));
-  return { exitCode, lines: text.split("\n") };
-}
-
-test("where a model answers in one growing text, questions are typed or drawn, and what is written, called and answered is shown", async () => {
-  const { exitCode, lines } = await chatting(`abba\n/task\n${"cab\n".repeat(6)}/task\n/quit\n`);
-  expect(exitCode).toBe(0);
-  expect(lines.slice(0, 4)).toEqual([
-    "Tools: tell",
-    "Somebody in this world might ask: cab",
-    "Each question is answered on its own; /task poses one of the environment's, and scores the answer.",
-    "An empty line is ignored; /quit or the end of the input ends.",
-  ]);
-  const shown = lines.slice(4).filter((line) => line !== "");
-  const asked = shown.filter((line) => line.startsWith("user"));
-  expect(asked.map((line) => line.slice(11))).toEqual(["abba", "/task", "cab", ...Array(6).fill("cab"), "/task", "bca"]);
-  // What is called is answered, right behind it.
-  const calls = shown.flatMap((line, at) => (/^assistant .*s$/.test(line) ? [at] : []));
-  expect(calls.length).toBeGreaterThan(3);
-  for (const at of calls) expect(shown[at + 1]).toMatch(/^tool {7}tell → tut$|^reward|^ended|^user/);
-  // Drawn tasks are scored, by the calls that were made for them.
-  const rewards = shown.flatMap((line, at) => (/^reward \d, \d turns?, ended: /.test(line) ? [at] : []));
-  const drawn = shown.flatMap((line, at) => (line === "user       /task" ? [at] : []));
-  for (const start of drawn) {
-    const end = rewards.find((at) => at > start) ?? -1;
-    const made = shown.slice(start, end).filter((line) => line.startsWith("tool")).length;
-    expect(Number(/^reward (\d)/.exec(shown[end])?.[1])).toBeGreaterThanOrEqual(made);
-  }
+test("a world whose model answers in one growing text is refused before the model is loaded", async () => {
+  const screen = createScreen({ write: () => true, columns: 100 });
+  const chat = chatCommand({ config, seed: "4", model: join(folder, "none") }, screen, Readable.from(["abba\n"]));
+  await expect(chat).rejects.toThrow(/letters in one text.*a world of messages.*eval --show 3/);
 });
 
 test("a model without an environment simply talks", async () => {

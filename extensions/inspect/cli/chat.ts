@@ -1,7 +1,8 @@
 import { createInterface } from "node:readline";
-import { endingLine, endOf, messageLines } from "../../../src/cli/conversation.ts";
+import { messageLines } from "../../../src/cli/conversation.ts";
 import { showDownload } from "../../../src/cli/download.ts";
 import { chatFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import type { Environment, Task } from "../../../src/environments/environment.ts";
@@ -17,7 +18,7 @@ import { isBundled, runOfModel } from "../../../src/training/config/known-models
 import type { TrainingConfig } from "../../../src/training/config/settings.ts";
 import { checkShownTools } from "../../../src/training/config/shown-tools.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
-import { type Ask, drawTask, withPerson, withQuestion } from "./chat-worlds.ts";
+import { type Ask, drawTask, withPerson } from "./chat-worlds.ts";
 
 /** A conversation may last as long as a person likes. */
 const withoutEnd = { maxTurns: 10_000, episodeTimeoutMs: 2 ** 31 - 1 };
@@ -73,7 +74,7 @@ async function chatIn(
   broken: AbortSignal,
 ): Promise<number> {
   const task = await drawTask(environment, config.seed);
-  const { opening, inOneText } = await look(environment, task);
+  const opening = await look(environment, task);
   const use = { ...samplingUse(config), concurrency: 1 };
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use));
   const { engine, chat } = await openModel(folder, config.engine, { use, seed: config.seed }, config.chat);
@@ -87,41 +88,19 @@ async function chatIn(
   const show = (message: Message) => {
     for (const line of messageLines(message, screen.paint, screen.width)) screen.line(line);
   };
-  const play = (world: Environment, of: Task, id: string, limits: Partial<typeof withoutEnd> = {}) =>
-    rollout(engine, chat, world, of, {
-      ...config.rollout,
-      ...limits,
-      temperature: config.evaluation.temperature,
-      seed: config.seed,
-      id,
-      group: id,
-      signal: cancelled.signal,
-    });
-
   /** One conversation. @returns how it ended */
   const converse = async (): Promise<Trajectory | undefined> => {
     const first = await person.ask();
-    return first === undefined ? undefined : play(withPerson(environment, first, person.ask, show), task, "chat", withoutEnd);
+    if (first === undefined) return undefined;
+    return rollout(engine, chat, withPerson(environment, first, person.ask, show), task, {
+      ...{ ...config.rollout, ...withoutEnd, temperature: config.evaluation.temperature, seed: config.seed },
+      ...{ id: "chat", group: "chat", signal: cancelled.signal },
+    });
   };
-  /** One question after the other, each on its own, in the world of the task that was drawn last. */
-  const answerQuestions = async (): Promise<undefined> => {
-    let drawn = 0;
-    for (let world = task, asked = 0; ; asked++) {
-      const line = await person.ask();
-      if (line === undefined) return undefined;
-      const own = line === taskCommand;
-      if (own) world = await drawTask(environment, config.seed + drawn++);
-      if (own) show({ role: "user", content: (await questionOf(environment, world)) ?? "" });
-      const ended = await play(withQuestion(environment, own ? undefined : line, show), world, `chat/${asked}`);
-      if (cancelled.signal.aborted) return undefined;
-      if (own || ended.stopReason !== "done") screen.line(screen.paint.dim(own ? endingLine(ended) : endOf(ended)));
-    }
-  };
-
   try {
     const notice = await checkShownTools(chat, environment, config);
     for (const line of notice === undefined ? opening : [notice, ...opening]) screen.line(screen.paint.dim(line));
-    const ended = await (inOneText ? answerQuestions() : converse());
+    const ended = await converse();
     broken.throwIfAborted();
     if (cancelled.signal.aborted) return interruptedExitCode;
     if (ended === undefined || ended.stopReason === "done") return 0;
@@ -159,26 +138,20 @@ function personAt(input: NodeJS.ReadableStream, screen: Screen, onCancel: () => 
   return { ask, leave: () => lines.close() };
 }
 
-/** Poses a task of the environment instead of a question of one's own, where each is answered in one text. */
-const taskCommand = "/task";
-
-async function look(environment: Environment, task: Task): Promise<{ opening: string[]; inOneText: boolean }> {
-  const episode = await whileEpisode(environment, task, 0, (started) => started);
-  const inOneText = episode.protocol?.continuation.kind === "one-message";
-  const example = userText(episode.messages);
-  const opening = [
-    ...(episode.tools.length === 0 ? [] : [`Tools: ${episode.tools.map(({ name }) => name).join(", ")}`]),
+/** The lines at the start. @throws ConfigError for a world whose model answers in one growing text: nobody can say anything in it */
+async function look(environment: Environment, task: Task): Promise<string[]> {
+  const { protocol, messages, tools } = await whileEpisode(environment, task, 0, (started) => started);
+  if (protocol?.continuation.kind === "one-message")
+    throw new ConfigError("environment", environment.name, {
+      expected: "a world of messages: in this one a model answers each task in one text",
+      hint: "`retrograde-rl eval --show 3` shows its answers.",
+    });
+  const example = userText(messages);
+  return [
+    ...(tools.length === 0 ? [] : [`Tools: ${tools.map(({ name }) => name).join(", ")}`]),
     ...(example === undefined ? [] : [`Somebody in this world might ask: ${example}`]),
-    ...(inOneText
-      ? [`Each question is answered on its own; ${taskCommand} poses one of the environment's, and scores the answer.`]
-      : []),
     "An empty line is ignored; /quit or the end of the input ends.",
   ];
-  return { opening, inOneText };
-}
-
-function questionOf(environment: Environment, task: Task): Promise<string | undefined> {
-  return whileEpisode(environment, task, 0, ({ messages }) => userText(messages));
 }
 
 function userText(messages: readonly Message[]): string | undefined {

@@ -176,11 +176,6 @@ export class TinkerClient {
     return new TinkerSampler(this.#connection, { base_model: baseModel }, limits);
   }
 
-  /** Draws from saved weights of an earlier session. */
-  samplerAt(path: string, limits: ModelLimits = {}): TinkerSampler {
-    return new TinkerSampler(this.#connection, { model_path: path }, limits);
-  }
-
   /** @throws TinkerError if the server has no such checkpoint */
   async weightsInfo(path: string): Promise<WeightsInfo> {
     const answer = await this.#transport.send({ path: "weights_info", body: { tinker_path: path }, repeatable: true });
