@@ -86,6 +86,7 @@ def step():
     import tempfile
 
     from datasets import Dataset
+    from datasets.table import InMemoryTable
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast, TrainerCallback
     from trl import GRPOConfig, GRPOTrainer
@@ -96,7 +97,8 @@ def step():
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain, pad_token="w0", eos_token="w2", unk_token="w1", padding_side="left")
     tasks = rows[-1]
     draw = torch.randint(3, vocabulary, (64 * tasks, 256)).tolist()
-    prompts = Dataset.from_list([{"prompt": " ".join(f"w{i}" for i in row)} for row in draw])
+    texts = InMemoryTable.from_pydict({"prompt": [" ".join(f"w{i}" for i in row) for row in draw]})
+    prompts = Dataset(texts, fingerprint="prompts")  # to work one out needs a pickle, which some versions of pyarrow refuse
     seconds = []
 
     class Clock(TrainerCallback):
