@@ -55,6 +55,25 @@ test("a reward that pays a task of waiting for any look-up has a hole, which is 
   );
 });
 
+test("tools whose parameters reach the model as empty schemas are named", async () => {
+  const bare = [
+    { ...shown[0], function: { name: "look_up", parameters: { $schema: "https://json-schema.org/draft-07/schema" } } },
+  ];
+  const agent = async (prompt: string, { baseUrl, apiKey }: AgentRun) => {
+    const headers = { "content-type": "application/json", authorization: `Bearer ${apiKey}` };
+    const messages = [{ role: "user", content: prompt }];
+    await (
+      await fetch(`${baseUrl}/chat/completions`, {
+        method: "POST",
+        headers,
+        body: JSON.stringify({ model: "m", messages, tools: bare }),
+      })
+    ).text();
+  };
+  const { findings } = await checkAgent({ agent, tasks: orders.slice(0, 1), reward: () => 0 });
+  expect(findings[0]).toMatch(/^No tool of look_up shows the model a parameter/);
+});
+
 test("a reward that also asks for the words is not paid by a policy that cannot know them", async () => {
   const reward = (end: AgentEnd<Order>) => Number(right(end) && done(end.answer).said.includes(`we looked at ${end.task.order}`));
   const { findings, solvedBy, errors } = await checkAgent({ agent: shop, tasks: orders, reward });

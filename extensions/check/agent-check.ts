@@ -118,7 +118,7 @@ export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): P
       solvedBy: { none, some: counts.length - none - all, all },
       ...{ equalPrompts: equalPrompts(tasks), leaks, errors: trial.errors, asks: trial.asks },
     };
-    return { ...report, findings: [...trial.silence(), ...findingsOf(report, results)] };
+    return { ...report, findings: [...trial.silence(), ...trial.emptySchemas(), ...findingsOf(report, results)] };
   } finally {
     await trial.close();
   }
@@ -163,6 +163,7 @@ class Trial<T extends TaskRequest> {
   readonly #server: RunningInference;
   readonly #byKey: Map<string, InferenceModel>;
   readonly #agent: AttemptingAgent<T>;
+  #hasParameters = false;
   readonly #heard = { attempts: 0, silent: 0 };
   /** Counts of the policies that call tools. */
   readonly #asked = { attempts: 0, requests: 0, tokens: 0 };
@@ -229,7 +230,10 @@ class Trial<T extends TaskRequest> {
     const model = messageModel(
       async (request) => {
         requests++;
-        for (const { name } of request.tools ?? []) this.tools.add(name);
+        for (const tool of request.tools ?? []) {
+          this.tools.add(tool.name);
+          this.#hasParameters ||= Object.keys(parametersAsJsonSchema(tool).properties ?? {}).length > 0;
+        }
         if (!this.shown.has(task)) this.shown.set(task, request.messages.map(({ content }) => content).join("\n"));
         this.#asked.tokens = Math.max(this.#asked.tokens, tokensOf(request));
         const message = lazyAnswer(policy, request, task);
@@ -260,6 +264,15 @@ class Trial<T extends TaskRequest> {
     return [
       `${silent} of ${plural(attempts, "attempt")} asked no model at our address. Give the agent's client the \`baseUrl\` and ` +
         `\`apiKey\` of the agent's second argument (docs/agents.md).${this.isDeaf ? " Nothing else was checked." : ""}`,
+    ];
+  }
+
+  /** Says so where a model can only guess arguments: a framework that cannot convert a schema may send an empty one. */
+  emptySchemas(): string[] {
+    if (this.tools.size === 0 || this.#hasParameters) return [];
+    return [
+      `No tool of ${[...this.tools].join(", ")} shows the model a parameter. If yours have some, the agent's framework sends empty schemas: it ` +
+        "may be made for another version of its schema library, such as zod 3.",
     ];
   }
 
