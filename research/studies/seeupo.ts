@@ -211,7 +211,8 @@ export default {
         ...both("scaled − published code", ["office", "seeupo-scaled", "best"], ["office", "seeupo-code", "best"]),
         ...both("scaled − GRPO with as many steps", ["office", "seeupo-scaled", "best"], ["office", "grpo-steps", "best"]),
       ],
-      undefined,
+      "The paper's: its tuning runs succeed in 47.7 % on validation tasks, those of the scaled and of the code's form in 44.1. On test tasks the scaled form ends 5.8 points below it sampled " +
+        "[2.5, 9.0]; greedy they differ by 1.7 [−10.1, 6.7]. The default run has the scaled form until its own numbers are measured with the paper's.",
       5,
     ),
     order: question(
