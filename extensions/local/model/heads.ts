@@ -54,9 +54,8 @@ function adaptedShapes(config: ModelConfig): Map<string, readonly number[]> {
   return new Map([...parameterShapes(config), ...adapterShapes(config)]);
 }
 
-/** The hidden states are tempered, which are fewer numbers than the logits. */
 function temperedLogits(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): Tensor {
-  return unembed(g, config, weight, g.mul(hidden, g.input("inverseTemperature", [1])));
+  return g.mul(unembed(g, config, weight, hidden), g.input("inverseTemperature", [1]));
 }
 
 function targets(g: Graph): Tensor {
