@@ -49,21 +49,17 @@ export class DeviceAdamW implements AdamWArithmetic {
     const sums = await memory.read(board.squares, new Float32Array(names.length));
     const norm = Math.sqrt(sums.reduce((total, sum) => total + sum, 0));
     if (!Number.isFinite(norm)) throw nonFiniteGradient(names[sums.findIndex((sum) => !Number.isFinite(sum))]);
+    const climbBy = async (scales: Factors) => {
+      const values = factorNames.map((name) => scales[name]);
+      await memory.write(board.factors, Float32Array.from(values));
+      await climb.run();
+    };
     if (this.#isNew) {
       // A recording makes the run more than once.
-      await memory.write(
-        board.factors,
-        Float32Array.from(factorNames, (name) => neutral[name]),
-      );
-      await climb.run();
+      await climbBy(neutral);
       this.#isNew = false;
     }
-    const scales = factors(options, steps, norm);
-    await memory.write(
-      board.factors,
-      Float32Array.from(factorNames, (name) => scales[name]),
-    );
-    await climb.run();
+    await climbBy(factors(options, steps, norm));
     for (const store of Object.values(stores)) store.changed();
     return norm;
   }
