@@ -1,6 +1,6 @@
 import type { AddCommands, EvalOptions, EvalSubject } from "../src/cli/command-tools.ts";
 import { modelCommands } from "../src/cli/model-commands.ts";
-import { controlCommands, runCommands } from "../src/cli/run-commands.ts";
+import { runCommands } from "../src/cli/run-commands.ts";
 import { supervisedCommands, trainingCommands } from "../src/cli/training-commands.ts";
 import { agentCommands, agentSubject } from "./agents/cli/commands.ts";
 import { checkCommands, doctorCommands } from "./check/cli/commands.ts";
@@ -21,7 +21,6 @@ export const commands: readonly AddCommands[] = [
   chatCommands,
   runCommands,
   inspectCommands,
-  controlCommands,
   localCommands,
   doctorCommands,
   dashboardCommands,

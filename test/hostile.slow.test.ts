@@ -48,7 +48,7 @@ const paths = {
   ]
     .concat("retrieve_future", "sessions/x/finish", "save_weights", "weights_info")
     .map((path) => `/api/v1/${path}`),
-  dashboard: ["/", "/api/runs", "/api/run?run=x", "/api/run/events?run=x", "/api/run/control?run=x", "/api/report?path=x"],
+  dashboard: ["/", "/api/runs", "/api/run?run=x", "/api/run/events?run=x", "/api/report?path=x"],
 } as const;
 type Name = keyof typeof paths;
 

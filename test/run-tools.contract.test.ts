@@ -3,7 +3,6 @@ import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { takeRequests } from "../src/runs/control.ts";
 import { readMetrics, readTrajectories } from "../src/runs/read.ts";
 import { createRun } from "../src/runs/write.ts";
 import { resolveConfig } from "../src/training/config/config.ts";
@@ -60,20 +59,6 @@ test("an episode is read with what the update did with each of its turns", async
   const missing = await invoke("trajectory", b, "step-9/0/0");
   expect(missing.exitCode).toBe(1);
   expect(missing.error).toContain('the trajectory is "step-9/0/0"; expected the id of one of this run\'s');
-});
-
-test("a request to a run that nobody trains waits for its resumption; a finished run takes none", async () => {
-  const stopped = join(root, "stopped");
-  createRun(stopped, resolveConfig({ environment: "letters" }));
-  const { out, exitCode } = await invoke("control", stopped, "learning-rate", "1e-3");
-  expect({ out, exitCode }).toEqual({
-    out: "Recorded. Nothing trains this run now: it takes effect when it is resumed.\n",
-    exitCode: 0,
-  });
-  expect(takeRequests(stopped, 1, expect.unreachable)).toEqual([{ action: "learning-rate", value: 1e-3 }]);
-  expect((await invoke("control", stopped, "learning-rate", "fast")).error).toContain("expected a number above 0");
-  expect((await invoke("control", stopped, "halt")).error).toContain('expected "pause", "resume", "stop" or "learning-rate"');
-  expect((await invoke("control", a, "pause")).error).toContain('a is "finished"; expected a run that is being trained');
 });
 
 test("a run is written as tables that other programs read", async () => {

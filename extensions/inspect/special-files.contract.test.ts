@@ -4,7 +4,6 @@ import { afterEach, beforeAll, expect, test } from "vitest";
 import { RetrogradeError } from "../../src/core/errors.ts";
 import { requireWhole } from "../../src/runs/checkpoints.ts";
 import { damageOf } from "../../src/runs/checksums.ts";
-import { recordControl, requestControl, takeRequests } from "../../src/runs/control.ts";
 import { layout } from "../../src/runs/layout.ts";
 import { appendMessage, readLive, writeLive } from "../../src/runs/live.ts";
 import { listRuns, readEpisodes, readEvaluations, readProgress } from "../../src/runs/read.ts";
@@ -45,7 +44,7 @@ test.skipIf(!posix)(
   async () => {
     const whole = JSON.stringify(await readAll());
     const files = filesOf(folder);
-    expect(files.length).toBeGreaterThan(24);
+    expect(files.length).toBeGreaterThan(23);
     for (const file of files)
       for (const kind of kinds)
         await withSpecial(join(folder, file), kind, async () => {
@@ -69,24 +68,13 @@ test.skipIf(!posix)("a bad run harms no other in the list, whatever its run.json
     });
 });
 
-test.skipIf(!posix)("what is read beside the records is refused or unknown: the lock, the live state, a request", async () => {
+test.skipIf(!posix)("what is read beside the records is refused or unknown: the lock, the live state", async () => {
   writeFileSync(join(folder, ".lock"), "1");
   for (const kind of ["device", "pipe"] as const)
     await withSpecial(join(folder, ".lock"), kind, () => expect(() => lockRun(folder)).toThrow(/is a (link|pipe), not a file/));
-  writeLive(folder, { state: "running", step: 1, phase: "update", done: 0, total: 1, tokens: 0 });
+  writeLive(folder, { step: 1, phase: "update", done: 0, total: 1, tokens: 0 });
   expect(readLive(folder)?.step).toBe(1);
-  mkdirSync(layout.requests(folder));
-  const request = join(layout.requests(folder), "r.json");
-  for (const kind of kinds) {
-    await withSpecial(layout.live(folder), kind, () => expect(readLive(folder)).toBeUndefined());
-    const refused: string[] = [];
-    writeFileSync(request, "{}");
-    await withSpecial(request, kind, () => {
-      expect(takeRequests(folder, 1, (problem) => refused.push(problem))).toEqual([]);
-      expect(existsSync(request)).toBe(false);
-    });
-    expect(refused).toEqual([expect.stringContaining("is no request and was removed")]);
-  }
+  for (const kind of kinds) await withSpecial(layout.live(folder), kind, () => expect(readLive(folder)).toBeUndefined());
   rmSync(layout.live(folder));
 });
 
@@ -99,14 +87,10 @@ test.skipIf(!posix)("nothing is written through a link: the file that it leads t
   writeFileSync(join(elsewhere, "step-000009.jsonl.gz"), "mine");
   const writers: readonly (readonly [string, () => unknown])[] = [
     [layout.messages(own), () => appendMessage(own, { level: "notice", step: 1, message: "x" })],
-    [layout.control(own), () => recordControl(own, 1, { action: "pause" })],
     [layout.index(own), () => addStep(own, 2, [trajectoryOf("step-2/0/0")])],
     [layout.metrics(own), () => addStep(own, 2, [trajectoryOf("step-2/0/0")])],
     [layout.timing(own), () => addStep(own, 2, [trajectoryOf("step-2/0/0")])],
-    [
-      join(own, ".live.json.unfinished"),
-      () => writeLive(own, { state: "running", step: 1, phase: "x", done: 0, total: 1, tokens: 0 }),
-    ],
+    [join(own, ".live.json.unfinished"), () => writeLive(own, { step: 1, phase: "x", done: 0, total: 1, tokens: 0 })],
     [join(own, ".summary.json.unfinished"), () => finishRun(own, {} as Summary, async () => {})],
     [layout.summary(own), () => finishRun(own, {} as Summary, async () => {})],
     [join(own, "trajectories", ".step-000002.jsonl.gz.unfinished"), () => addStep(own, 2, [trajectoryOf("step-2/0/0")])],
@@ -125,7 +109,6 @@ test.skipIf(!posix)("nothing is written through a link: the file that it leads t
       layout.trajectoryFolder(own),
       () => reopenRun(own, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } }),
     ],
-    [layout.requests(own), () => requestControl(own, { action: "pause" })],
   ] as const) {
     rmSync(parent, { recursive: true, force: true });
     symlinkSync(elsewhere, parent);

@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { newestWhole, writeCheckpoint } from "../../src/runs/checkpoints.ts";
-import { readControl, recordControl } from "../../src/runs/control.ts";
 import { encodeCredits } from "../../src/runs/credits.ts";
 import { layout } from "../../src/runs/layout.ts";
 import { appendMessage, readMessages } from "../../src/runs/live.ts";
@@ -29,7 +28,6 @@ export async function wholeRun(): Promise<string> {
     const saveState = async (into: string) => writeFileSync(join(into, "weights.bin"), Buffer.alloc(200, step));
     await writeCheckpoint(folder, { ...progress, step }, { saveState, dropState: async () => {} }, 2);
   }
-  recordControl(folder, 2, { action: "learning-rate", value: 0.001 });
   appendMessage(folder, { level: "notice", step: 1, message: "Computing" });
   const record = {
     ...estimate,
@@ -59,7 +57,7 @@ export async function contentOf(folder: string): Promise<string> {
   const steps = metrics.map(({ step }) => step);
   return JSON.stringify([
     [checkpoint, readRun(folder), metrics, readTimings(folder), readEvaluations(folder), readSummary(folder)],
-    [readIndex(folder), readControl(folder), readMessages(folder), steps.map((step) => readTrajectories(folder, step))],
+    [readIndex(folder), readMessages(folder), steps.map((step) => readTrajectories(folder, step))],
     await Promise.all(steps.map((step) => readCredits(folder, step))),
   ]);
 }

@@ -24,18 +24,3 @@ export const runCommands: AddCommands = (program, { screen, examples }) => {
       showRunCommand(folder, flags, screen);
     });
 };
-
-/** Adds the command that steers a run. */
-export const controlCommands: AddCommands = (program, { screen, examples }) => {
-  debuggable(program.command("control"))
-    .summary("pause, resume or stop a run, or change its learning rate")
-    .description("Sends a request that the run's trainer obeys before its next step.")
-    .argument("<folder>", "the run's folder")
-    .argument("<action>", "pause, resume, stop or learning-rate")
-    .argument("[value]", "the learning rate")
-    .addHelpText("after", examples("control runs/first pause", "control runs/first learning-rate 1e-4"))
-    .action(async (folder, action, value) => {
-      const { controlCommand } = await import("./commands/control.ts");
-      controlCommand(folder, action, value, screen);
-    });
-};

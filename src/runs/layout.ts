@@ -24,12 +24,8 @@ export const layout = {
   creditFolder: (folder: string) => join(folder, "credits"),
   tokenCredits: (folder: string, step: number) => join(folder, "credits", `${stepName(step)}-tokens.parquet`),
   turnCredits: (folder: string, step: number) => join(folder, "credits", `${stepName(step)}-turns.parquet`),
-  /** The changes that people made during the run, each with the step at which it took effect. */
-  control: (folder: string) => join(folder, "control.jsonl"),
   /** Notes on the run, and marks of its episodes. */
   remarks: (folder: string) => join(folder, "remarks.jsonl"),
-  /** Requests that the trainer has not taken yet. */
-  requests: (folder: string) => join(folder, "requests"),
   /** The current activity of a run; gone once it has ended. */
   live: (folder: string) => join(folder, "live.json"),
   /** Warnings and notices, a line each. */

@@ -15,7 +15,6 @@ const liveSchema = z.object({
   schema: versionSchema,
   pid: z.int(),
   host: z.string(),
-  state: z.enum(["running", "paused"]),
   /** The step that is being made; 0 for the evaluation at the start. */
   step: z.int(),
   phase: z.string(),

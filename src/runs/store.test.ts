@@ -1,7 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, test } from "vitest";
-import { learningRateAt, readControl, recordControl, requestControl, takeRequests } from "./control.ts";
 import { layout } from "./layout.ts";
 import { appendMessage, readLive, readMessages, writeLive } from "./live.ts";
 import { readRun } from "./read.ts";
@@ -15,24 +13,10 @@ test("what a newer version wrote is refused by both versions' names, not half un
   expect(() => readRun(folder)).toThrow(/schema version 99.*up to 2.*Update/s);
 });
 
-test("a request is recorded with its step, once, and the newest learning rate holds from its step on", () => {
-  const folder = newRun();
-  requestControl(folder, { action: "learning-rate", value: 0.5 });
-  writeFileSync(join(layout.requests(folder), "zzz.json"), "half a re");
-  const refused: string[] = [];
-  expect(takeRequests(folder, 4, (problem) => refused.push(problem))).toEqual([{ action: "learning-rate", value: 0.5 }]);
-  expect(refused).toHaveLength(1);
-  expect(takeRequests(folder, 5, () => {})).toEqual([]);
-  recordControl(folder, 2, { action: "learning-rate", value: 0.1 });
-  const records = readControl(folder);
-  expect([1, 2, 4].map((step) => learningRateAt(records, step))).toEqual([undefined, 0.1, 0.1]);
-  expect(learningRateAt(records.slice(0, 1), 4)).toBe(0.5);
-});
-
 test("the process that works on a run is seen while it lives, and messages keep their order", () => {
   const folder = newRun();
   expect(readLive(folder)).toBeUndefined();
-  writeLive(folder, { state: "running", step: 3, phase: "rollout", done: 1, total: 4, tokens: 20 });
+  writeLive(folder, { step: 3, phase: "rollout", done: 1, total: 4, tokens: 20 });
   expect(readLive(folder)).toMatchObject({ step: 3, phase: "rollout", done: 1 });
   const live = JSON.parse(readFileSync(layout.live(folder), "utf8"));
   writeFileSync(layout.live(folder), JSON.stringify({ ...live, pid: 2 ** 22 + 1 }));

@@ -9,7 +9,6 @@ import { makeFolder } from "../files/folder.ts";
 import { packageFolder } from "../files/package-folder.ts";
 import { newestWhole } from "./checkpoints.ts";
 import { writeChecksums } from "./checksums.ts";
-import { readControl } from "./control.ts";
 import {
   appendLine,
   appendRecord,
@@ -134,7 +133,7 @@ export function reopenRun(
     layout.creditFolder(folder),
     layout.checkpointFolder(folder),
   ];
-  for (const parent of [...parents, layout.requests(folder), join(folder, "judge")]) requireOwnFolder(parent);
+  for (const parent of [...parents, join(folder, "judge")]) requireOwnFolder(parent);
   const step = newestWhole(folder, warn);
   const ofSteps = (record: { readonly step: number }) => record.step <= step;
   const [metrics, timings] = [readMetrics(folder), readTimings(folder)];
@@ -148,7 +147,6 @@ export function reopenRun(
   // The line of an evaluation is written before its record: where a kill came between, the evaluation is played again.
   keepLines(layout.index(folder), readIndexLines(folder), (line) => ofSteps(line) && isRecorded(folder, line));
   // Of these nothing is computed again, but the next line must not continue half of one.
-  keepLines(layout.control(folder), readControl(folder), () => true);
   keepLines(layout.messages(folder), readMessages(folder), () => true);
   for (const parent of [...parents, folder])
     if (existsSync(parent))

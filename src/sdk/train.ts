@@ -10,7 +10,6 @@ import { guarded } from "../guard/guarded.ts";
 import type { HubEvent } from "../hub/fetch.ts";
 import { createRewards } from "../rewards/create.ts";
 import type { RewardPart } from "../rewards/reward.ts";
-import { type ControlRecord, readControl, recordControl } from "../runs/control.ts";
 import { layout, runsFolder } from "../runs/layout.ts";
 import { appendMessage } from "../runs/live.ts";
 import { listRuns, readSummary } from "../runs/read.ts";
@@ -72,8 +71,6 @@ export interface RunPlan {
   readonly madeOf: MadeOf;
   /** Warnings about the configuration, shown when the run begins. */
   readonly warnings: readonly string[];
-  /** Changes of the learning rate that a replayed run repeats, at the same steps. */
-  readonly replayed: readonly ControlRecord[];
   /** A finished run whose model this one begins with: what was measured of it at its end is not measured again. */
   readonly measured?: string;
 }
@@ -96,14 +93,10 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   const plan = await planned(chosen, [user, flags]);
   const { algorithm, out } = plan.config;
   if (resumed === undefined && out !== undefined) requireFree(out);
-  const replayed =
-    resumed !== undefined || replay === undefined
-      ? []
-      : readControl(replay).filter(({ request }) => request.action === "learning-rate");
   const folder = resumed ?? resolve(out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`));
   try {
     const rewards = rewardsOf(plan.config, user, folder);
-    return { ...plan, allowChanged, rewards, folder, resume, replayed, ...(await foldersOf(plan.config, onDownload)) };
+    return { ...plan, allowChanged, rewards, folder, resume, ...(await foldersOf(plan.config, onDownload)) };
   } catch (error) {
     if (resumed === undefined && out === undefined) removeIfEmpty(folder);
     throw error;
@@ -196,19 +189,7 @@ function isOf(error: unknown, cause: unknown): boolean {
 }
 
 async function trainOpened(
-  {
-    config,
-    environment: world,
-    rewards,
-    folder,
-    modelFolder,
-    resume,
-    allowChanged,
-    madeOf: own,
-    warnings,
-    replayed,
-    measured,
-  }: RunPlan,
+  { config, environment: world, rewards, folder, modelFolder, resume, allowChanged, madeOf: own, warnings, measured }: RunPlan,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
   otherModel?: Engine,
@@ -224,7 +205,6 @@ async function trainOpened(
       for (const message of [...warnings, changed, tasks.shared]) if (message !== undefined) warnOfRun(folder, message, onEvent);
       if (measured !== undefined) carryEvaluations(measured, folder);
       await keepTokenizer(folder, modelFolder);
-      for (const { step, request } of resume ? [] : replayed) recordControl(folder, step, request);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
       for (const message of notices) onEvent?.({ type: "notice", message });
       return trainWith({

@@ -10,12 +10,10 @@ import { checkpointSteps, readEvaluations, readMetrics, readProgress, readTrajec
 import type { EvaluationRecord, Progress, StepRecord, Summary, Warning } from "../runs/records.ts";
 import { finishRun, writeStep } from "../runs/write.ts";
 import { firstPrompt } from "./config/first-prompt.ts";
-import type { TrainingConfig } from "./config/settings.ts";
 import { RunEvaluations } from "./evaluation/run-evaluations.ts";
 import type { OnEvent } from "./record/events.ts";
 import { recordLive } from "./record/live-recorder.ts";
 import { announceWarnings, countWarnings, requireNoWarnings } from "./record/warnings.ts";
-import { RunControl } from "./run-control.ts";
 import { toolCallsSpent } from "./sampling/branching.ts";
 import { rolloutSource } from "./sampling/rollout-source.ts";
 import type { StepArguments } from "./sampling/step-arguments.ts";
@@ -41,7 +39,6 @@ export class TrainingRun {
   readonly #started = performance.now();
   readonly #live: ReturnType<typeof recordLive>;
   readonly #onEvent: OnEvent;
-  readonly #control: RunControl;
   readonly #credits: CreditWriter;
   readonly #evaluations: RunEvaluations;
   /** Updates that were broken off, on their way back to the state before them. */
@@ -67,7 +64,6 @@ export class TrainingRun {
       this.#live.onEvent(event);
       listener?.(event);
     };
-    this.#control = new RunControl(folder, this.#onEvent, signal);
     this.#credits = new CreditWriter(folder);
     this.#evaluations = new RunEvaluations({
       folder,
@@ -123,7 +119,6 @@ export class TrainingRun {
     const { folder, config, signal } = this.#args;
     await this.#evaluations.during(this.#progress.step);
     const step = this.#progress.step + 1;
-    if (!(await this.#control.before(step))) throw stopRequested;
     const result = await this.#update(step);
     const warnings = this.#record(step, result);
     await this.#rollouts?.stepped(step);
@@ -158,8 +153,8 @@ export class TrainingRun {
     if (step > saved) await Promise.all(this.#left);
     // A checkpoint that fails too, as on a full disk, would hide the reason.
     if (step > saved && this.#currentVersions() === this.#versions) await this.#saveCheckpoint().catch(() => {});
-    if (!signal?.aborted && error !== stopRequested) return error;
-    if (signal?.reason instanceof RetrogradeError) return signal.reason; // no person has asked for this end
+    if (!signal?.aborted) return error;
+    if (signal.reason instanceof RetrogradeError) return signal.reason; // no person has asked for this end
     this.#onEvent({ type: "interrupted", folder, step });
     return new RunError(folder, "interrupted", { hint: `Its ${step} finished steps are kept: continue with --resume.` });
   }
@@ -175,7 +170,7 @@ export class TrainingRun {
   async #update(step: number): Promise<StepResult> {
     const { position } = this.#progress;
     const onLeft = (settled: Promise<void>) => this.#left.push(settled);
-    const args = { ...this.#args, config: this.#configOf(step), onEvent: this.#onEvent, onLeft };
+    const args = { ...this.#args, onEvent: this.#onEvent, onLeft };
     if (this.#lessons !== undefined) return supervisedStep(args, step, this.#lessons, position);
     const groups = await (this.#rollouts as RolloutSource).take(step, position);
     return trainingStep(args, step, groups, this.#critic);
@@ -212,13 +207,6 @@ export class TrainingRun {
     this.#onEvent({ type: "checkpointed", step, folder: path });
   }
 
-  /** The configuration of a step: its learning rate may have been changed during the run. */
-  #configOf(step: number): TrainingConfig {
-    const { config } = this.#args;
-    const learningRate = this.#control.learningRate(step, config.optimizer.learningRate);
-    return { ...config, optimizer: { ...config.optimizer, learningRate } };
-  }
-
   #spent(): Progress {
     return {
       ...this.#progress,
@@ -231,9 +219,6 @@ export class TrainingRun {
     return `${this.#args.engine.weightVersion} and ${this.#critic?.steps}`;
   }
 }
-
-/** Thrown where a person has asked the run to stop. */
-const stopRequested = Symbol("stop requested");
 
 function rewritesHistory(records: readonly StepRecord[]): boolean {
   return records.some(({ metrics }) => Number(metrics.historyRewrites) > 0);

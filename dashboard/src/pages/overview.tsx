@@ -234,7 +234,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
 }
 
 function Notices({ run }: { readonly run: RunDetail }) {
-  const { messages, control, row } = run;
+  const { messages, row } = run;
   const { value, error } = useAsked<FindingList>(run.steps.length === 0 ? undefined : `${row.id}/${run.steps.length}`, () =>
     ask("/api/run/findings", { run: row.id }),
   );
@@ -245,7 +245,7 @@ function Notices({ run }: { readonly run: RunDetail }) {
   );
   const findings = value?.findings ?? [];
   const problems = [...(error === undefined ? [] : [error]), ...(value?.problems ?? [])];
-  if (rules.length + warnings.length + findings.length + control.length + problems.length === 0) return null;
+  if (rules.length + warnings.length + findings.length + problems.length === 0) return null;
   return (
     <section class="notices" aria-label="Warnings">
       {problems.map((text) => (
@@ -281,14 +281,6 @@ function Notices({ run }: { readonly run: RunDetail }) {
         <article key={at + message} class="notice warn">
           <b>{message}</b>
           <p class="muted">step {step}</p>
-        </article>
-      ))}
-      {control.map(({ request, step, at }) => (
-        <article key={at} class="notice">
-          <b>
-            {request.action === "learning-rate" ? `Learning rate ${number(request.value)}` : request.action} as of step {step}
-          </b>
-          <p class="muted">asked by a person, {at.slice(0, 16).replace("T", " ")}</p>
         </article>
       ))}
     </section>

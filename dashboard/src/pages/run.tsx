@@ -2,7 +2,6 @@ import { useEffect, useState } from "preact/hooks";
 import { address, ask, type RunDetail, type RunUpdate, type StreamProblem } from "../api.ts";
 import { count, duration, mean, percent } from "../format.ts";
 import { Nowhere, Problem, StatePill } from "../parts/bits.tsx";
-import { Control } from "../parts/control.tsx";
 import { link, type Route } from "../router.ts";
 import { visible } from "../visible.ts";
 import { ConfigurationPage } from "./configuration.tsx";
@@ -40,7 +39,6 @@ export function RunPage({ route }: { readonly route: Route }) {
             {row.model === "default" ? "default model" : row.model} · seed {row.seed}
           </p>
         </div>
-        <Control run={run} />
       </div>
       {live !== undefined && <LiveLine run={run} />}
       {problem !== undefined && <Problem text={problem} />}
@@ -80,7 +78,7 @@ function LiveLine({ run: { live, row, steps, timings } }: { readonly run: RunDet
   return (
     <div class="live" role="status">
       <span>
-        {row.state === "paused" ? "Paused before" : "Now"} step {live.step} of {row.steps}: {phase}
+        Now step {live.step} of {row.steps}: {phase}
         {live.total > 1 && ` ${count(live.done)} of ${count(live.total)}`}
         {last !== undefined && last !== null && <span class="muted"> · last success {percent(last)}</span>}
         {left > 0 && <span class="muted"> · about {duration(left)} left</span>}
@@ -129,7 +127,7 @@ function useRun(id: string): { readonly run?: RunDetail; readonly problem?: stri
 
 function updated(
   run: RunDetail,
-  { row, summary, live, steps, timings, evaluations, messages, control, creditSteps }: RunUpdate,
+  { row, summary, live, steps, timings, evaluations, messages, creditSteps }: RunUpdate,
 ): RunDetail {
   const known = run.steps.at(-1)?.step ?? 0;
   const more = steps.filter(({ step }) => step > known);
@@ -148,7 +146,6 @@ function updated(
     timings: times.length === 0 ? run.timings : [...run.timings, ...times],
     evaluations: [...run.evaluations, ...unknown(evaluations, run.evaluations)],
     messages: [...run.messages, ...unknown(messages, run.messages)],
-    control: [...run.control, ...unknown(control, run.control)],
     creditSteps: [...new Set([...run.creditSteps, ...creditSteps])],
   };
 }

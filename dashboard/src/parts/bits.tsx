@@ -3,7 +3,6 @@ import type { RunState } from "../api.ts";
 
 const words: Readonly<Record<RunState, string>> = {
   running: "training",
-  paused: "paused",
   finished: "finished",
   stopped: "stopped",
 };

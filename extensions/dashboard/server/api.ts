@@ -1,5 +1,4 @@
 import type { StopReason } from "../../../src/core/trajectory.ts";
-import type { ControlRecord } from "../../../src/runs/control.ts";
 import type { IndexEntry } from "../../../src/runs/index-file.ts";
 import type { LiveStatus, RunMessage } from "../../../src/runs/live.ts";
 import type { EvaluationRecord, StepRecord, Summary, TimingRecord } from "../../../src/runs/records.ts";
@@ -12,7 +11,7 @@ import type { RunFinding } from "./run-findings.ts";
 
 /** The messages between the dashboard's server and its page: types alone. */
 
-export type RunState = "running" | "paused" | "finished" | "stopped";
+export type RunState = "running" | "finished" | "stopped";
 
 /** A run in the list. */
 export interface RunRow {
@@ -70,7 +69,6 @@ export interface RunDetail {
   readonly evaluations: readonly EvaluationRecord[];
   readonly summary?: Summary;
   readonly messages: readonly RunMessage[];
-  readonly control: readonly ControlRecord[];
   readonly live?: LiveStatus;
   /** Steps that have credits. */
   readonly creditSteps: readonly number[];
@@ -78,10 +76,7 @@ export interface RunDetail {
 
 /** The additions since a page asked last; sent as a server-sent event. */
 export interface RunUpdate
-  extends Pick<
-    RunDetail,
-    "row" | "summary" | "live" | "steps" | "timings" | "evaluations" | "messages" | "control" | "creditSteps"
-  > {
+  extends Pick<RunDetail, "row" | "summary" | "live" | "steps" | "timings" | "evaluations" | "messages" | "creditSteps"> {
   /** True where lines were taken back, as by a resumed run: the page asks for everything again. */
   readonly restarted: boolean;
 }

@@ -28,7 +28,7 @@ async function watch(
   gone: AbortSignal,
 ): Promise<void> {
   // What was added between the page's first question and this stream, or while the two were apart, is sent too.
-  let sent = { steps, timings: steps, evaluations: 0, messages: 0, control: 0, creditSteps: 0 };
+  let sent = { steps, timings: steps, evaluations: 0, messages: 0, creditSteps: 0 };
   let last = "";
   let failed = 0;
   const look = () => {
@@ -43,7 +43,6 @@ async function watch(
         timings: source.timings().slice(sent.timings),
         evaluations: source.evaluations().slice(sent.evaluations),
         messages: source.messages().slice(sent.messages),
-        control: source.control().slice(sent.control),
         creditSteps: source.creditSteps().slice(sent.creditSteps),
         restarted,
       };
@@ -68,7 +67,6 @@ function countsOf(source: RunSource) {
     timings: source.timings().length,
     evaluations: source.evaluations().length,
     messages: source.messages().length,
-    control: source.control().length,
     creditSteps: source.creditSteps().length,
   };
 }

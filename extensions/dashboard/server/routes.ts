@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { RunError } from "../../../src/core/errors.ts";
-import { controlRequestSchema, requestControl } from "../../../src/runs/control.ts";
 import type { IndexLine } from "../../../src/runs/index-file.ts";
 import { parseBody } from "../../http/body.ts";
 import type { HttpRequest } from "../../http/server.ts";
@@ -64,10 +63,6 @@ export const routes: Readonly<Record<string, Answer>> = {
     if (remark.kind === "mark") rawTrajectory(source, remark.trajectory);
     addRemark(source.folder, remark);
     return readRemarks(source.folder);
-  },
-  "POST /api/run/control": async (api, query, request) => {
-    requestControl(runOf(api, query).folder, parseBody(await request.body(), controlRequestSchema));
-    return { accepted: true };
   },
 };
 

@@ -3,7 +3,6 @@ import { basename, join, resolve } from "node:path";
 import { loadTokenizer } from "../../../src/chat/tokenizer-folder.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
-import { controlRecordSchema } from "../../../src/runs/control.ts";
 import { type IndexLine, indexLineSchema } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
 import { type LiveStatus, readLive, runMessageSchema } from "../../../src/runs/live.ts";
@@ -30,7 +29,6 @@ export class RunSource {
   readonly #metrics;
   readonly #timings;
   readonly #messages;
-  readonly #control;
   readonly #index;
   readonly #trajectories: TrajectoryReader;
   readonly #credits = new Map<number, Promise<RecordedCredit[] | undefined>>();
@@ -45,7 +43,6 @@ export class RunSource {
     const checksums = (line: number) => this.#timings.lines()[line]?.metricsCrc32;
     this.#metrics = new GrowingFile(layout.metrics(folder), stepRecordSchema, checksums);
     this.#messages = new GrowingFile(layout.messages(folder), runMessageSchema);
-    this.#control = new GrowingFile(layout.control(folder), controlRecordSchema);
     this.#index = new GrowingFile(layout.index(folder), indexLineSchema);
     this.#trajectories = new TrajectoryReader(folder);
   }
@@ -58,9 +55,6 @@ export class RunSource {
   }
   messages() {
     return this.#messages.lines();
-  }
-  control() {
-    return this.#control.lines();
   }
   evaluations(): EvaluationRecord[] {
     return readEvaluations(this.folder);

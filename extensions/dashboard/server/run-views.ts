@@ -6,7 +6,7 @@ import type { RunSource, RunSources } from "./run-source.ts";
 /** Returns the state of a run: its process decides, then whether it has a summary. */
 export function stateOf(source: RunSource): RunState {
   if (source.summary() !== undefined) return "finished";
-  return source.live()?.state ?? "stopped";
+  return source.live() === undefined ? "stopped" : "running";
 }
 
 export function runList(sources: RunSources): RunList {
@@ -102,7 +102,6 @@ export function runDetail(source: RunSource): RunDetail {
     evaluations: source.evaluations(),
     summary: source.summary(),
     messages: source.messages(),
-    control: source.control(),
     live: source.live(),
     creditSteps: source.creditSteps(),
   };

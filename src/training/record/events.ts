@@ -13,8 +13,6 @@ export type TrainingEvent =
   | { readonly type: "evaluated"; readonly record: EvaluationRecord }
   | { readonly type: "stepped"; readonly record: StepRecord; readonly timing: TimingRecord }
   | { readonly type: "checkpointed"; readonly step: number; readonly folder: string }
-  /** A person has paused the run before a step, or let it go on. */
-  | { readonly type: "control"; readonly step: number; readonly state: "running" | "paused" }
   /** A message that a user may want to know of a run that is as it should be. */
   | { readonly type: "notice"; readonly message: string }
   /** `warning`, where it is one of those that src/findings names. */

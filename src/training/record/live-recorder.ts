@@ -10,7 +10,7 @@ const everyMs = 500;
  */
 export function recordLive(folder: string): { readonly onEvent: OnEvent; close(): void } {
   let now: Omit<LiveStatus, "schema" | "pid" | "host" | "at"> = {
-    ...{ state: "running", step: 0, phase: "start", done: 0, total: 0, tokens: 0 },
+    ...{ step: 0, phase: "start", done: 0, total: 0, tokens: 0 },
   };
   let written = Number.NEGATIVE_INFINITY;
   const write = () => {
@@ -28,9 +28,6 @@ export function recordLive(folder: string): { readonly onEvent: OnEvent; close()
         now = { ...now, done: event.done, total: event.total, tokens: event.tokens };
         if (performance.now() - written >= everyMs) write();
         return;
-      case "control":
-        now = { ...now, state: event.state };
-        return write();
       case "notice":
       case "warning":
         return attempt(() => appendMessage(folder, { level: event.type, step: now.step, message: event.message }));
