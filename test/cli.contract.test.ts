@@ -64,7 +64,7 @@ test("train without a terminal prints a line for each phase and step, and the la
   expect({ error, exitCode }).toEqual({ error: "", exitCode: 0 });
   expect(lines.filter((line) => line.includes("\r") || line.includes("\u001b"))).toEqual([]);
   expect(lines.slice(0, 3)).toEqual([
-    'Training model in "letters" by seeupo-scaled: 2 steps of 2 tasks × 4 rollouts',
+    'Training model in "letters" by seeupo: 2 steps of 2 tasks × 4 rollouts',
     "Run: done",
     "evaluating 8 episodes …",
   ]);
@@ -105,7 +105,7 @@ test("eval, runs and chat work on what train made", async () => {
   expect(JSON.parse(compared.lines.join("\n")).difference.sampled.success).toMatchObject({ tasks: 3, exact: true });
   expect(evaluated.lines).toContainEqual(expect.stringMatching(/^An episode that it fails \(/));
 
-  expect((await retrograde("runs --in .")).lines[2]).toMatch(/^done +seeupo-scaled +2\/2 .*finished/);
+  expect((await retrograde("runs --in .")).lines[2]).toMatch(/^done +seeupo +2\/2 .*finished/);
   const shown = await retrograde("trajectory done step-2/1/3");
   expect(shown.lines.filter((line) => line.startsWith("user"))).toHaveLength(2);
 

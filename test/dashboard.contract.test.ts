@@ -37,7 +37,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
   async function trained(name: string, steps: number, seed: number, pace = 0): Promise<string> {
     const folder = join(root, name);
     const rollout = { tasksPerStep: 4, groupSize: 4, maxTokens: 4 };
-    const algorithm = { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0 } as const;
+    const algorithm = { kind: "seeupo", klCoef: 0 } as const;
     const settings = { environment: "letters", algorithm, rollout, steps, seed, evaluation: { tasks: 8, k: 1 } };
     const config = resolveConfig({ ...settings, optimizer: { learningRate: 0.1, schedule: "constant" }, record: { after: 4 } });
     createRun(folder, config);

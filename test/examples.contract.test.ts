@@ -24,8 +24,8 @@ test("the example of an own environment trains a model from code, in under 20 li
     cwd: folder,
   });
   expect(stdout).toMatch(/^success \d\.\d\d → \d\.\d\d$/m);
-  expect(readMetrics(join(folder, "runs/calendar-seeupo-scaled-1"))).toHaveLength(1);
-  expect(readRun(join(folder, "runs/calendar-seeupo-scaled-1")).config).toMatchObject({
+  expect(readMetrics(join(folder, "runs/calendar-seeupo-1"))).toHaveLength(1);
+  expect(readRun(join(folder, "runs/calendar-seeupo-1")).config).toMatchObject({
     environment: { name: "calendar" },
     steps: 1,
   });

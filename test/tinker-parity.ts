@@ -72,7 +72,6 @@ export const parityAlgorithms: readonly (readonly [string, object])[] = [
   ["grpo", { kind: "grpo" }],
   ["seeupo", { kind: "seeupo" }],
   ["seeupo-code", { kind: "seeupo-code", klCoef: 0 }],
-  ["seeupo-scaled", { kind: "seeupo-scaled", minimumRows: 1 }],
   ["arpo", { kind: "arpo", miniBatches: 1 }],
   ["sft", { kind: "sft" }],
 ];

@@ -44,7 +44,7 @@ const configuration = (algorithm: UserConfig["algorithm"], engine: UserConfig["e
 
 // A step of SeeUPO is several of AdamW's, which rounding moves apart until one token is drawn differently: its first step is compared.
 test.each([
-  ["seeupo-scaled", 1],
+  ["seeupo", 1],
   ["grpo", 3],
 ] as const)(
   "%s on a Tinker server is what it is in process: the same rollouts, rewards and steps, for %d steps",

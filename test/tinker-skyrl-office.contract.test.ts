@@ -11,7 +11,7 @@ const home = process.env.RETROGRADE_SKYRL_OFFICE;
 const title = (text: string) => (home === undefined ? `${text} — skipped: no SkyRL server runs (./.ci/skyrl)` : text);
 const model = "models/office";
 
-test.skipIf(home === undefined).each(["grpo", "seeupo-scaled"] as const)(
+test.skipIf(home === undefined).each(["grpo", "seeupo"] as const)(
   title("%s trains the office through a real SkyRL server that computes in bfloat16"),
   { timeout: 900_000 },
   async (algorithm) => {

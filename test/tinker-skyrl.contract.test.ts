@@ -60,7 +60,7 @@ const rewards: UserConfig["rewards"] = [
   },
 ];
 
-test.skipIf(!there).each(["seeupo-scaled", "grpo"] as const)(
+test.skipIf(!there).each(["seeupo", "grpo"] as const)(
   `%s trains through a real SkyRL server, and logs its calls${because}`,
   patience,
   async (kind) => {

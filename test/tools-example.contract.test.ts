@@ -21,5 +21,5 @@ test.each([
   const run = promisify(execFile);
   const { stdout } = await run(process.execPath, ["--import", loader, example, join(folder, "model"), "1"], { cwd: folder });
   expect(stdout).toMatch(/^(success|reward) -?\d\.\d\d → -?\d\.\d\d$/m);
-  expect(readMetrics(join(folder, `runs/${name}-seeupo-scaled-1`))).toHaveLength(1);
+  expect(readMetrics(join(folder, `runs/${name}-seeupo-1`))).toHaveLength(1);
 });

@@ -4,7 +4,7 @@ import { train } from "../entries/index.ts";
 /** A run of the office whose updates take many optimiser steps. @param say hears which phase begins */
 export async function trainLongUpdates(out: string, resume: boolean, say: (text: string) => void): Promise<void> {
   const rollout = { tasksPerStep: 2, groupSize: 4 };
-  const config = { environment: "office", algorithm: "seeupo-scaled", steps: 2, seed: 4, engine: { threads: 1 }, out } as const;
+  const config = { environment: "office", algorithm: "seeupo", steps: 2, seed: 4, engine: { threads: 1 }, out } as const;
   await train(
     { ...config, rollout, evaluation: { tasks: 0 }, checkpoint: { first: 2 } },
     {

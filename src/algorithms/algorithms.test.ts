@@ -18,14 +18,10 @@ test("a name means its defaults, which are those of the papers", () => {
     klCoef: 0,
     klEstimator: "k3",
     epochs: 1,
-    visitScale: "plain",
-    minimumRows: 1,
-    ...{ ratioTo: "iteration", carryRatioTo: "iteration", carryRatio: "geometric", skipNegative: false },
+    ...{ ratioTo: "iteration", carryRatioTo: "iteration", carryRatio: "geometric" },
   });
   const clipped = { advantageBound: 3, carryClip: { low: 0.2, high: 0.2 }, ratioTo: "turn", carryRatioTo: "turn", klCoef: 0.002 };
   expect(resolveAlgorithm("seeupo-code")).toEqual({ ...resolveAlgorithm("seeupo"), kind: "seeupo-code", ...clipped });
-  const scaled = { kind: "seeupo-scaled", klCoef: 0, visitScale: "rows", minimumRows: 8 };
-  expect(resolveAlgorithm("seeupo-scaled")).toEqual({ ...resolveAlgorithm("seeupo-code"), ...scaled });
   expect(resolveAlgorithm("sft")).toEqual({ kind: "sft", tokensPerStep: 2000 });
   expect(resolveAlgorithm({ kind: "grpo", update: { clip: { high: 0.28 } } })).toMatchObject({
     update: { clip: { low: 0.2, high: 0.28 } },
@@ -86,7 +82,6 @@ test("custom takes any advantage with any update, both given in full", () => {
 });
 
 test("what an algorithm needs of an engine", () => {
-  expect(factsOf(resolveAlgorithm("seeupo-scaled")).capabilities).toEqual([]);
   expect(factsOf(resolveAlgorithm("seeupo")).capabilities).toEqual([]);
   expect(factsOf(resolveAlgorithm("seeupo-code")).capabilities).toEqual(["reference"]);
   expect(factsOf(resolveAlgorithm({ kind: "grpo", klCoef: 0.1 })).capabilities).toEqual(["reference"]);
@@ -120,7 +115,7 @@ test("impossible mixtures do not type-check", () => {
 });
 
 const kinds =
-  '"seeupo", "seeupo-code", "seeupo-scaled", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "arpo", "custom" or "sft"';
+  '"seeupo", "seeupo-code", "ppo", "grpo", "dr-grpo", "dapo", "rloo", "reinforce++", "reinforce++-baseline", "gspo", "cispo", "gigpo", "arpo", "custom" or "sft"';
 
 describe("a setting that cannot be is named, with what can", () => {
   test.each([

@@ -12,18 +12,12 @@ import { presetSettings, presets } from "./presets/kinds.ts";
 import type { Composition } from "./presets/parts.ts";
 import type { Preset } from "./presets/preset.ts";
 import { seeupoUpdate } from "./seeupo/seeupo.ts";
-import { type SeeupoConfig, seeupo, seeupoCode, seeupoScaled } from "./seeupo/settings.ts";
+import { type SeeupoConfig, seeupo, seeupoCode } from "./seeupo/settings.ts";
 import { sftSettings, sftUpdate } from "./sft.ts";
 import type { Correction } from "./step/correction.ts";
 
 /** One choice in one place. Learning rate and schedule are the optimiser's settings, not the algorithm's. */
-export const algorithmConfigSchema = z.discriminatedUnion("kind", [
-  seeupo,
-  seeupoCode,
-  seeupoScaled,
-  ...presetSettings,
-  sftSettings,
-]);
+export const algorithmConfigSchema = z.discriminatedUnion("kind", [seeupo, seeupoCode, ...presetSettings, sftSettings]);
 export type AlgorithmConfig = z.output<typeof algorithmConfigSchema>;
 export type AlgorithmKind = AlgorithmConfig["kind"];
 
@@ -158,7 +152,6 @@ const algorithms = new Map<unknown, Algorithm>([
   ["seeupo", seeupoForm],
   /** The launch files of SeeUPO's code leave the optimiser to verl's and torch's defaults. */
   ["seeupo-code", { ...seeupoForm, optimizer: { beta2: 0.999, weightDecay: 0.01 } }],
-  ["seeupo-scaled", seeupoForm],
   ...presets.map((preset): [string, Algorithm] => [preset.settings.shape.kind.value, composed(preset as Preset)]),
   ["sft", supervised],
 ]);

@@ -51,16 +51,13 @@ export interface Policy {
    * @returns the log-probs under the current parameters
    */
   forwardBackward(samples: readonly ActionInContext[], decide: Decide | Weights, entropyWeights?: Weights): Promise<Logprobs>;
-  /**
-   * One optimiser step along the accumulated gradient, which is cleared.
-   * @param scale multiplies the learning rate of the schedule; 1 if left out
-   */
-  step(scale?: number): Promise<StepReport>;
+  /** One optimiser step along the accumulated gradient, which is cleared. */
+  step(): Promise<StepReport>;
   /**
    * `forwardBackward` with weights that are known and `step`, in one call. Present where each answer of an engine is waited for, as over
    * a network: the step is sent before the pass is answered, so a check of the answer comes after the step.
    */
-  readonly passAndStep?: (samples: readonly ActionInContext[], weights: Weights, scale?: number) => Promise<SteppedPass>;
+  readonly passAndStep?: (samples: readonly ActionInContext[], weights: Weights) => Promise<SteppedPass>;
   /** Present where the engine has the capability "critic" and the algorithm asked for it. */
   readonly critic?: Critic;
   /**
@@ -87,8 +84,11 @@ export interface Critic {
    * @returns the values under the current parameters
    */
   forwardBackward(samples: readonly ActionInContext[], decide: (values: Values) => Weights): Promise<Values>;
-  /** One optimiser step of the critic along its accumulated gradient, which is cleared. */
-  step(scale?: number): Promise<StepReport>;
+  /**
+   * One optimiser step of the critic along its accumulated gradient, which is cleared.
+   * @param scale multiplies the learning rate of the schedule
+   */
+  step(scale: number): Promise<StepReport>;
 }
 
 /** A pass and the step that was sent with it. */

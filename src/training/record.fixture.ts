@@ -15,7 +15,7 @@ export const small: UserConfig = {
   environment: "letters",
   rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 4 },
   optimizer: { learningRate: 0.1, schedule: "constant" },
-  algorithm: { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0 },
+  algorithm: { kind: "seeupo", klCoef: 0 },
   evaluation: { tasks: 0 },
   checkpoint: { every: 2, keep: 2 },
   steps: 6,

@@ -33,7 +33,7 @@ const small: UserConfig = {
   environment: "letters",
   rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 4 },
   optimizer: { learningRate: 0.1, schedule: "constant" },
-  algorithm: { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0.002 },
+  algorithm: { kind: "seeupo", klCoef: 0.002 },
   evaluation: { tasks: 6, k: 2, during: { every: 3, tasks: 3 } },
   checkpoint: { every: 2, keep: 2 },
   steps: 7,

@@ -20,7 +20,7 @@ const small: UserConfig = {
   environment: "letters",
   rollout: { tasksPerStep: 4, groupSize: 4, maxTokens: 4 },
   optimizer: { learningRate: 0.1, schedule: "constant" },
-  algorithm: { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0.002 },
+  algorithm: { kind: "seeupo", klCoef: 0.002 },
   evaluation: { tasks: 6, k: 2, during: { every: 3, tasks: 3 } },
   checkpoint: { every: 2, keep: 2 },
   steps: 7,
@@ -158,8 +158,10 @@ test.each(rolloutAlgorithms.filter((kind) => kind !== "custom"))(
       const action = await sample(request);
       return request.context.length > 4 ? action : { ...action, logprobs: action.logprobs.map((logprob) => logprob + 0.05) };
     };
-    const algorithm = (kind === "seeupo" ? { kind, minimumRows: 1 } : kind) as UserConfig["algorithm"];
-    const run = work(newFolder(), { engine, config: { algorithm, rollout: { branching: "off" }, evaluation: { tasks: 0 } } });
+    const run = work(newFolder(), {
+      engine,
+      config: { algorithm: kind, rollout: { branching: "off" }, evaluation: { tasks: 0 } },
+    });
     await expect(run).rejects.toThrow(/log-prob gap is 0\.05\d*; expected at most 0\.02 nats/);
     expect(engine.weightVersion).toBe(0);
   },

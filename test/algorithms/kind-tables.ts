@@ -26,7 +26,6 @@ const seeupo = { credit: "`group-relative`, normalised over the batch, times M",
 const algorithmSources: Readonly<Record<string, About>> = {
   seeupo: { ...seeupo, source: "arXiv:2602.06554" },
   "seeupo-code": { ...seeupo, credit: "the same, within ±3, M clipped", source: "modelscope/AgentEvolver" },
-  "seeupo-scaled": { ...seeupo, credit: "as `seeupo-code`; updates of few rows are scaled or joined", source: "ours" },
   ...Object.fromEntries(presets.map(({ settings, source }) => [settings.shape.kind.value, { source }])),
   custom: { credit: "any", bound: "any", source: "of each part" },
   sft: { credit: "cross-entropy of demonstrations", bound: "nothing", source: "common" },

@@ -5,7 +5,6 @@ type Table = number[][];
 
 /** What one optimiser step saw and left. */
 export interface TableStep {
-  readonly scale: number;
   readonly gradient: Table;
   readonly tableAfter: Table;
 }
@@ -71,11 +70,11 @@ export class TablePolicy implements Policy {
     return logprobs;
   }
 
-  async step(scale = 1): Promise<StepReport> {
+  async step(): Promise<StepReport> {
     const gradient = this.#gradient;
-    const learningRate = this.#learningRate * scale;
+    const learningRate = this.#learningRate;
     this.table = this.table.map((row, c) => row.map((value, a) => value + learningRate * gradient[c][a]));
-    this.steps.push({ scale, gradient, tableAfter: copy(this.table) });
+    this.steps.push({ gradient, tableAfter: copy(this.table) });
     this.#gradient = zerosLike(gradient);
     return { gradientNorm: Math.hypot(...gradient.flat()), learningRate };
   }
@@ -106,7 +105,7 @@ export class TableCritic implements Critic {
     return values;
   }
 
-  async step(scale = 1): Promise<StepReport> {
+  async step(scale: number): Promise<StepReport> {
     const learningRate = this.#learningRate * scale;
     this.table = this.table.map((value, c) => value + learningRate * this.#gradient[c]);
     this.steps.push({ scale, tableAfter: this.table });

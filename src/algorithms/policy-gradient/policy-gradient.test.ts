@@ -352,7 +352,6 @@ describe("GSPO", () => {
       normalisation: "none",
       advantageBound: 1e9,
       epochs: 3,
-      visitScale: "plain",
     });
     const policy = new TablePolicy(world.table, 3);
     await seeupoUpdate(policy, groups, seeupo as SeeupoConfig, randomStream(1));

@@ -138,7 +138,7 @@ describe("attribution", () => {
 });
 
 describe("SeeUPO on trees", () => {
-  const seeupo = (settings: object = {}) => resolveAlgorithm({ kind: "seeupo", minimumRows: 1, ...settings }) as never;
+  const seeupo = (settings: object = {}) => resolveAlgorithm({ kind: "seeupo", ...settings }) as never;
 
   test("without branches is SeeUPO, bit for bit, whatever normalises", async () => {
     const settings = fc.record({
@@ -150,7 +150,7 @@ describe("SeeUPO on trees", () => {
       fc.asyncProperty(fc.nat(), settings, async (seed, given) => {
         if (given.normalisation === "group") given.singletonGroups = "zero";
         const world = randomWorld(seed);
-        const base = { kind: "seeupo", minimumRows: 1, ...given };
+        const base = { kind: "seeupo", ...given };
         const plainly = await updated(world, base);
         expect((await updated(world, { ...base, advantage: "tree" })).policy).toEqual(plainly.policy);
       }),
@@ -175,7 +175,7 @@ describe("SeeUPO on trees", () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(), async (seed) => {
         const world = branchedWorld(seed);
-        const base = { kind: "seeupo", minimumRows: 1, advantage: "tree", klCoef: 0.01 };
+        const base = { kind: "seeupo", advantage: "tree", klCoef: 0.01 };
         const [textbook, fused] = [
           await updated(world, { ...base, form: "textbook" }),
           await updated(world, { ...base, form: "fused" }),

@@ -6,7 +6,6 @@ export const seeupoMetrics = {
   rowsPerUpdateMin: { fold: "min", meaning: "SeeUPO: turns in the smallest turn update." },
   rowsPerUpdateMean: { fold: "mean", meaning: "SeeUPO: turns in a turn update, mean over the turn updates." },
   rowsPerUpdateMax: { fold: "max", meaning: "SeeUPO: turns in the largest turn update." },
-  visitScaleMin: { fold: "min", meaning: "SeeUPO: smallest factor that a turn update put on the learning rate." },
   turnRatioMean: {
     fold: "mean",
     meaning:

@@ -34,13 +34,10 @@ describe("the fused form", () => {
     advantageFactor: fc.boolean(),
     klCoef: fc.constantFrom(0, 0.1),
     epochs: fc.constantFrom(1, 2, 3),
-    minimumRows: fc.constantFrom(1, 3),
     ratioTo: fc.constantFrom("turn", "iteration"),
     carryRatioTo: fc.constantFrom("turn", "iteration"),
     carryRatio: fc.constantFrom("geometric", "product"),
     carryClip: fc.constantFrom("off", { low: 0.2, high: 0.2 }),
-    skipNegative: fc.boolean(),
-    visitScale: fc.constantFrom("plain", "rows"),
     singletonGroups: fc.constantFrom("zero", "raw"),
     clip: fc.constantFrom({ low: 0.2, high: 0.2 }, { low: 0.02, high: 0.05 }),
   });
@@ -199,21 +196,9 @@ describe("a SeeUPO update", () => {
     expect((await updated({ ...world, groups: [turnless] }, {})).policy.steps).toEqual([]);
   });
 
-  test("scales the learning rate of a turn update by its share of the batch, where that is set", async () => {
-    const { policy, metrics } = await updated(world, { visitScale: "rows" });
-    expect(policy.steps.map(({ scale }) => scale)).toEqual([2 / 5, 4 / 5, 1]);
-    expect(metrics).toMatchObject({
-      visitScaleMin: 2 / 5,
-      rowsPerUpdateMin: 2,
-      rowsPerUpdateMax: 5,
-      learningRate: (3 * (0.4 + 0.8 + 1)) / 3,
-    });
-  });
-
-  test("updates turns of few rows together with the next", async () => {
-    const { policy, metrics } = await updated(world, { minimumRows: 3, klCoef: 0 });
-    expect(policy.steps).toHaveLength(2);
-    expect(metrics).toMatchObject({ turnUpdates: 2, rowsPerUpdateMin: 5, rowsPerUpdateMax: 6 });
+  test("counts the turns of each turn update", async () => {
+    const { metrics } = await updated(world, {});
+    expect(metrics).toMatchObject({ turnUpdates: 3, rowsPerUpdateMin: 2, rowsPerUpdateMax: 5, learningRate: 3 });
   });
 
   test("with the ratio to the iteration's start, stops pushing what the iteration has already moved out of the clip", async () => {
@@ -224,12 +209,6 @@ describe("a SeeUPO update", () => {
     // The first turn update is at ratio 1 in both: nothing has moved yet.
     expect(policy.steps[0]).toEqual((await updated(world, bound)).policy.steps[0]);
     expect(policy.passes.logprobs).toBe(11);
-  });
-
-  test("leaves out turn updates without a positive advantage, where that is set", async () => {
-    const { policy, metrics } = await updated(world, { klCoef: 0, skipNegative: true });
-    expect(policy.steps).toHaveLength(2);
-    expect(metrics).toMatchObject({ turnUpdates: 2, rowsPerUpdateMin: 4 });
   });
 
   test("reports how far the turn updates moved the turns", async () => {
@@ -268,10 +247,7 @@ const settingsThatMatter: readonly [name: keyof SeeupoConfig, one: unknown, othe
     ["klEstimator", "k2", "k3", { klCoef: 0.5 }],
     ["klCutOff", 1e-4, 10, { klCoef: 0.5, epochs: 2 }],
     ["epochs", 1, 2],
-    ["visitScale", "plain", "rows"],
-    ["minimumRows", 1, 3],
     ["ratioTo", "turn", "iteration"],
-    ["skipNegative", false, true, { normalisation: "none" }],
   ];
 
 describe("every setting has a reader", () => {

@@ -10,7 +10,7 @@ import { fused } from "./fused.ts";
 import { turnAdvantages } from "./seeupo-advantages.ts";
 import type { SeeupoConfig } from "./settings.ts";
 import { carriedAdvantages, carry, carryBase, recordFactors, steps, type Update } from "./turn-update.ts";
-import { type TurnUpdate, turnOrder, turnUpdatesOf, updatedEpisodes } from "./turn-updates.ts";
+import { turnOrder, turnUpdatesOf, updatedEpisodes } from "./turn-updates.ts";
 
 export { seeupoAdvantages } from "./seeupo-advantages.ts";
 
@@ -31,10 +31,8 @@ export interface SeeupoResult {
  *       M_t = π_θ^t / π_θk · M_{t+1}                           θ^t: after this step; not clipped                                (8)
  *
  * It is one clipped update where every trajectory has a single turn. `seeupo` is the paper's. `seeupo-code` is what its authors published as
- * code: both ratios to the policy as the turn update finds it, r and M within [0.8, 1.2], Ã within ±3, + 0.002·KL. `seeupo-scaled` is ours, from
- * the code's: the learning rate of a turn update is scaled by the share of the batch that reaches its turn, and turns that fewer than 8
- * trajectories reach are updated with the next in order. M is kept here without its Ã, which multiplies it where it is read. All three differ from
- * the published code in:
+ * code: both ratios to the policy as the turn update finds it, r and M within [0.8, 1.2], Ã within ±3, + 0.002·KL. M is kept here
+ * without its Ã, which multiplies it where it is read. Both differ from the published code in:
  * - `singletonGroups` "zero": a group of one has advantage 0. Published code: its bare return.
  * - M is keyed by trajectory. Published code: by row, and rows are reordered between turns.
  * - A trajectory without turn t takes no part in its update, as in the paper (a no-op). Published code: its last turn does, with weight 0 but with
@@ -60,9 +58,7 @@ export async function seeupoUpdate(
 ): Promise<SeeupoResult> {
   const advantages = turnAdvantages(groups, config);
   const moves = ({ trajectory }: ActionInContext) => config.klCoef > 0 || advantages.matters(trajectory);
-  const all = turnUpdatesOf(groups, turnOrder(groups, config.order, random), config.minimumRows, moves);
-  const hasPositive = ({ samples }: TurnUpdate) => samples.some((sample) => advantages.of(sample) > 0);
-  const turnUpdates = config.skipNegative ? all.filter(hasPositive) : all;
+  const turnUpdates = turnUpdatesOf(groups, turnOrder(groups, config.order, random), moves);
   const samples = turnUpdates.flatMap((turnUpdate) => turnUpdate.samples);
   const tally = new MetricTally();
   const importance = correction && (await importanceOf(policy, updatedEpisodes(groups, samples), correction));
@@ -70,7 +66,6 @@ export async function seeupoUpdate(
   tally.record({ groups: groups.length, groupsWithoutSignal: groupsWithoutSignal(groups), turnUpdates: turnUpdates.length });
   const update: Update = {
     ...{ policy, config, turnUpdates, advantages, tally },
-    batchSize: groups.reduce((sum, { trajectories }) => sum + trajectories.length, 0),
     carried: new CarriedRatios(config),
     importance: importance?.weights,
     iterationLogprobs: looksAtStart(config)

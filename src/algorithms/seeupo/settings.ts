@@ -53,15 +53,6 @@ export const seeupo = z.strictObject({
   klCutOff,
   /** Optimiser steps per turn update. 1: SeeUPO's launch files. */
   epochs: z.int().min(1).default(1),
-  /**
-   * Factor on the learning rate of a turn update: 1 ("plain", the paper's), or the share of the batch's trajectories that reach the turn
-   * ("rows", ours).
-   */
-  visitScale: z.enum(["plain", "rows"]).default("plain"),
-  /** Turns that fewer trajectories reach are updated together with the next in order. 1, each turn by itself: the paper's. */
-  minimumRows: z.int().min(1).default(1),
-  /** Whether turn updates without a positive advantage, which only make what was done less likely, are left out (ours). */
-  skipNegative: z.boolean().default(false),
 });
 
 /** The form of the authors' published code, with the values of its launch files. docs/algorithms/seeupo.md has both beside each other. */
@@ -74,24 +65,12 @@ export const seeupoCode = seeupo.extend({
   klCoef: seeupo.shape.klCoef.unwrap().default(0.002),
 });
 
-/**
- * Our form of the code's, which the default run takes: Adam makes a step of full size however few rows it has seen, so turns that few trajectories
- * reach take smaller steps or join others. β = 0 saves the passes of the reference and of groups without signal, which halves the time
- * of a step. docs/algorithms/seeupo.md has the measurements.
- */
-export const seeupoScaled = seeupoCode.extend({
-  kind: z.literal("seeupo-scaled"),
-  klCoef: seeupo.shape.klCoef.unwrap().default(0),
-  visitScale: seeupo.shape.visitScale.unwrap().default("rows"),
-  minimumRows: seeupo.shape.minimumRows.unwrap().default(8),
-});
+/** SeeUPO as its paper has it, or as its code has it. */
+export type SeeupoConfig = z.output<typeof seeupo | typeof seeupoCode>;
 
-/** SeeUPO as its paper has it, as its code has it, or in our form. */
-export type SeeupoConfig = z.output<typeof seeupo | typeof seeupoCode | typeof seeupoScaled>;
+const seeupoKinds: readonly unknown[] = ["seeupo", "seeupo-code"] satisfies SeeupoConfig["kind"][];
 
-const seeupoKinds: readonly unknown[] = ["seeupo", "seeupo-code", "seeupo-scaled"] satisfies SeeupoConfig["kind"][];
-
-/** True for SeeUPO in any form. */
+/** True for SeeUPO in either form. */
 export function isSeeupo(config: { readonly kind?: unknown }): config is SeeupoConfig {
   return seeupoKinds.includes(config.kind);
 }

@@ -18,8 +18,6 @@ export interface Update {
   readonly policy: Policy;
   readonly config: SeeupoConfig;
   readonly turnUpdates: readonly TurnUpdate[];
-  /** Number of trajectories. */
-  readonly batchSize: number;
   /** Â. */
   readonly advantages: TurnAdvantages;
   /** M. */
@@ -97,15 +95,14 @@ function scalesOf({ samples, rows }: TurnUpdate): number[] {
 
 /** One optimiser step of a turn update, and its metrics. @param samples those of the turn update, and others that are only looked at */
 export async function step(
-  { policy, config, batchSize, tally }: Update,
+  { policy, tally }: Update,
   { rows }: TurnUpdate,
   samples: readonly ActionInContext[],
   loss: Loss,
-  options: Omit<MinimiseOptions, "learningRateScale">,
+  options: MinimiseOptions,
 ): Promise<Minimised> {
-  const scale = config.visitScale === "rows" ? Math.min(1, rows / batchSize) : 1;
-  tally.record({ rowsPerUpdateMin: rows, rowsPerUpdateMean: rows, rowsPerUpdateMax: rows, visitScaleMin: scale });
-  const minimised = await minimise(policy, samples, loss, { ...options, learningRateScale: scale });
+  tally.record({ rowsPerUpdateMin: rows, rowsPerUpdateMean: rows, rowsPerUpdateMax: rows });
+  const minimised = await minimise(policy, samples, loss, options);
   tally.record(minimised.metrics);
   return minimised;
 }

@@ -30,8 +30,8 @@ describe("the order of turns", () => {
 });
 
 describe("turn updates", () => {
-  const turnUpdates = (order: readonly number[], minimumRows = 1, moves: Parameters<typeof turnUpdatesOf>[3] = () => true) =>
-    turnUpdatesOf(groups, order, minimumRows, moves).map(({ samples, rows }) => ({
+  const turnUpdates = (order: readonly number[], moves: Parameters<typeof turnUpdatesOf>[2] = () => true) =>
+    turnUpdatesOf(groups, order, moves).map(({ samples, rows }) => ({
       rows,
       samples: samples.map((sample) => `${sample.trajectory}/${sample.turn}`),
     }));
@@ -49,22 +49,7 @@ describe("turn updates", () => {
     expect(turnUpdates([7])).toEqual([]);
   });
 
-  test("of too few rows join the next in order", () => {
-    expect(turnUpdates([2, 1, 0], 2)).toEqual([
-      { rows: 3, samples: ["a-0/2", "a-0/1", "a-2/1"] },
-      { rows: 3, samples: ["a-0/0", "a-1/0", "a-2/0"] },
-    ]);
-  });
-
-  test("of too few rows at the end join the one before", () => {
-    expect(turnUpdates([0, 1, 2], 2)).toEqual([
-      { rows: 3, samples: ["a-0/0", "a-1/0", "a-2/0"] },
-      { rows: 3, samples: ["a-0/1", "a-2/1", "a-0/2"] },
-    ]);
-    expect(turnUpdates([0, 1, 2], 100)).toHaveLength(1);
-  });
-
   test("leave out turns that cannot move the policy, but count them", () => {
-    expect(turnUpdates([1, 0], 1, ({ trajectory }) => trajectory === "a-1")).toEqual([{ rows: 3, samples: ["a-1/0"] }]);
+    expect(turnUpdates([1, 0], ({ trajectory }) => trajectory === "a-1")).toEqual([{ rows: 3, samples: ["a-1/0"] }]);
   });
 });

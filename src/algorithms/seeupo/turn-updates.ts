@@ -24,7 +24,7 @@ export function turnOrder(groups: readonly Group[], order: TurnOrder, random: Ra
   }
 }
 
-/** Turns of one index, or of a few neighbouring ones in the order, that are updated together. */
+/** Turns of one index. */
 export interface TurnUpdate {
   /** Those that can move the policy. */
   readonly samples: readonly ActionInContext[];
@@ -34,28 +34,17 @@ export interface TurnUpdate {
 
 /**
  * One turn update for each turn of the order, over the trajectories that have that turn.
- * Turns with fewer rows than `minimumRows` wait for the next in order; what is left at the end joins the last turn update.
  * Turn updates that cannot move the policy are dropped: with a gradient of zero, Adam's momentum would still move it.
  * @param moves whether a turn contributes to the gradient at all
  */
 export function turnUpdatesOf(
   groups: readonly Group[],
   order: readonly number[],
-  minimumRows: number,
   moves: (sample: ActionInContext) => boolean,
 ): TurnUpdate[] {
   const trajectories = groups.flatMap((group) => group.trajectories);
-  const turnUpdates: ActionInContext[][] = [];
-  let waiting: ActionInContext[] = [];
-  for (const turn of order) {
-    waiting.push(...trajectories.flatMap(({ turns }) => (turn < turns.length ? [turns[turn]] : [])));
-    if (waiting.length < minimumRows) continue;
-    turnUpdates.push(waiting);
-    waiting = [];
-  }
-  if (turnUpdates.length === 0) turnUpdates.push(waiting);
-  else turnUpdates[turnUpdates.length - 1].push(...waiting);
-  return turnUpdates
+  return order
+    .map((turn) => trajectories.flatMap(({ turns }) => (turn < turns.length ? [turns[turn]] : [])))
     .map((samples) => ({ samples: samples.filter(moves), rows: samples.length }))
     .filter(({ samples }) => samples.length > 0);
 }

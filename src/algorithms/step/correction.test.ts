@@ -85,7 +85,7 @@ describe("in a world that is enumerated", () => {
   const bare = { kind: "group-relative", std: "none", singletonGroups: "raw" };
   const composed = (update: object) => ({ kind: "custom", advantage: bare, update, aggregation: { tokenSumOver: 1 } });
   const seeupo = {
-    ...{ kind: "seeupo", klCoef: 0, normalisation: "none", singletonGroups: "raw", visitScale: "plain", minimumRows: 1 },
+    ...{ kind: "seeupo", klCoef: 0, normalisation: "none", singletonGroups: "raw" },
   };
   const algorithms: readonly (readonly [string, object])[] = [
     ["reinforce", composed({ kind: "reinforce" })],
@@ -115,7 +115,7 @@ const everyAlgorithm: readonly object[] = [
     ...{ kind: "custom", advantage: { kind: "leave-one-out" }, update: { kind: update } },
   })),
   { kind: "seeupo" },
-  { kind: "seeupo", form: "textbook", epochs: 2, minimumRows: 1 },
+  { kind: "seeupo", form: "textbook", epochs: 2 },
 ];
 const corrections = ["token", "turn", "sequence"].flatMap((level) =>
   ["truncate", "mask"].map((beyond) => correct({ level, beyond, low: 0.5 })),

@@ -11,8 +11,6 @@ export type StepMetrics = MetricValues & Readonly<Record<"loss" | "gradientNorm"
 export type Loss = (logprobs: Logprobs) => LossAndWeights;
 
 export interface MinimiseOptions {
-  /** Factor on the learning rate of this step; 1 if left out. */
-  readonly learningRateScale?: number;
   /** The loss's weights, where they are the same whatever the log-probs: an engine then needs no forward pass to decide them. */
   readonly knownWeights?: Weights;
   /** h of an entropy bonus: Σ h·H is added to what is maximised. It is not part of the reported loss, which no engine gives. */
@@ -37,14 +35,14 @@ export async function minimise(
   policy: Policy,
   samples: readonly ActionInContext[],
   loss: Loss,
-  { learningRateScale = 1, knownWeights, entropyWeights, reasons }: MinimiseOptions = {},
+  { knownWeights, entropyWeights, reasons }: MinimiseOptions = {},
 ): Promise<Minimised> {
   const { result, logprobs, report } = await (knownWeights === undefined
     ? decided(policy, samples, loss, entropyWeights)
-    : known(policy, samples, loss, knownWeights, { entropyWeights, learningRateScale }));
+    : known(policy, samples, loss, knownWeights, entropyWeights));
   const { loss: value, weights, metrics } = result;
   if (reasons !== undefined) policy.explain?.(reasons(logprobs));
-  const stepped = report === undefined && !movesNothing(weights, entropyWeights) ? await policy.step(learningRateScale) : report;
+  const stepped = report === undefined && !movesNothing(weights, entropyWeights) ? await policy.step() : report;
   const taken = { ...(stepped ?? { gradientNorm: 0, learningRate: 0 }), optimiserSteps: stepped === undefined ? 0 : 1 };
   return { metrics: { ...metrics, loss: value, gradientNormMax: taken.gradientNorm, ...taken }, logprobs };
 }
@@ -83,13 +81,13 @@ async function known(
   samples: readonly ActionInContext[],
   loss: Loss,
   weights: Weights,
-  { entropyWeights, learningRateScale }: Pick<MinimiseOptions, "entropyWeights" | "learningRateScale">,
+  entropyWeights: Weights | undefined,
 ): Promise<Decided> {
   const together = entropyWeights === undefined && !movesNothing(weights, undefined) ? policy.passAndStep : undefined;
   const pass: Pick<Decided, "logprobs" | "report"> =
     together === undefined
       ? { logprobs: await policy.forwardBackward(samples, weights, entropyWeights) }
-      : await together(samples, weights, learningRateScale);
+      : await together(samples, weights);
   const logprobs = checkedLogprobs(samples, pass.logprobs);
   const result = checkedLoss(loss(logprobs));
   const differs = result.weights.findIndex((row, i) => row.some((weight, t) => weight !== weights[i][t]));

@@ -27,7 +27,7 @@ test("an algorithm that needs a critic is refused without one, with those that n
   const check = without("critic");
   expect(check({ algorithm: "ppo" })).toThrow(ConfigError);
   expect(check({ algorithm: "ppo" })).toThrow(
-    /^algorithm.kind is "ppo"; expected an engine with the capability "critic" \(far has entropy-gradient, .*\)\. This engine can train "seeupo", "seeupo-code", "seeupo-scaled", "grpo"/,
+    /^algorithm.kind is "ppo"; expected an engine with the capability "critic" \(far has entropy-gradient, .*\)\. This engine can train "seeupo", "seeupo-code", "grpo"/,
   );
   expect(check({ algorithm: "ppo" })).not.toThrow(/can train .*"ppo"/);
   expect(check({ algorithm: "grpo" })).not.toThrow();

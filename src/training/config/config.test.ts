@@ -41,7 +41,7 @@ test("more mini-batches than a step has groups are refused before it runs, those
 test("an empty configuration is the default run", () => {
   const config = resolveConfig();
   expect(config.environment).toEqual({ name: "office", settings: {} });
-  expect(config.algorithm.kind).toBe("seeupo-scaled");
+  expect(config.algorithm.kind).toBe("seeupo");
   expect(config.evaluation.split).toBe("test");
   expect(config.evaluation.during.split).toBe("validation");
 });
@@ -75,7 +75,7 @@ test("another environment takes none of the first one's settings", () => {
 
 test("a setting of the default algorithm or environment can be given without naming it", () => {
   const config = resolveConfig({ algorithm: { klCoef: 0.1 } } as object, { environment: { settings: { busy: 0 } } } as object);
-  expect(config.algorithm).toMatchObject({ kind: "seeupo-scaled", klCoef: 0.1 });
+  expect(config.algorithm).toMatchObject({ kind: "seeupo", klCoef: 0.1 });
   expect(config.environment).toEqual({ name: "office", settings: { busy: 0 } });
 });
 

@@ -62,7 +62,7 @@ function refuseSecrets({ environment, rewards: _, ...config }: UserConfig): void
 
 /** Named here and not in the schema, so that a setting of theirs can be given without them. */
 function chosenByDefault(): Record<string, unknown> {
-  return { environment: defaultEnvironment(), algorithm: { kind: "seeupo-scaled" }, engine: { kind: defaultEngine() } };
+  return { environment: defaultEnvironment(), algorithm: { kind: "seeupo" }, engine: { kind: defaultEngine() } };
 }
 
 /**

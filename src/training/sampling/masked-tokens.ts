@@ -31,8 +31,8 @@ export function withoutMaskedTokens(policy: Policy, groups: readonly Group[]): P
     },
     passAndStep:
       passAndStep &&
-      (async (samples, weights, scale) => {
-        const { logprobs, report } = await passAndStep(samples, unweighted(samples, weights), scale);
+      (async (samples, weights) => {
+        const { logprobs, report } = await passAndStep(samples, unweighted(samples, weights));
         return { logprobs: constant(samples, logprobs), report };
       }),
   };

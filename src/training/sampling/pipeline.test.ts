@@ -20,7 +20,7 @@ import { train } from "../trainer.ts";
 const small: UserConfig = {
   ...ofRecord,
   rollout: { ...ofRecord.rollout, tasksPerStep: 3 },
-  algorithm: { kind: "seeupo", visitScale: "plain", minimumRows: 1, klCoef: 0.002 },
+  algorithm: { kind: "seeupo", klCoef: 0.002 },
 };
 const ahead = (steps: number, more: UserConfig = {}): UserConfig => ({ ...more, rollout: { ...more.rollout, ahead: steps } });
 

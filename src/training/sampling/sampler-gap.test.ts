@@ -56,10 +56,10 @@ function remote(inner: TablePolicy): { readonly policy: Policy; waits(): number 
       logprobs: counted((samples) => inner.logprobs(samples)),
       referenceLogprobs: counted((samples) => inner.referenceLogprobs(samples)),
       forwardBackward: counted((samples, decide) => inner.forwardBackward(samples, decide)),
-      step: counted((scale?: number) => inner.step(scale)),
-      passAndStep: counted(async (samples, weights, scale) => {
+      step: counted(() => inner.step()),
+      passAndStep: counted(async (samples, weights) => {
         const logprobs = await inner.forwardBackward(samples, weights);
-        return { logprobs, report: await inner.step(scale) };
+        return { logprobs, report: await inner.step() };
       }),
     },
     waits: () => waits,

@@ -69,17 +69,17 @@ export function measureSamplerGap(
         const logprobs = await policy.forwardBackward(all, decideOwn, entropyWeights && [...entropyWeights, ...unweighted]);
         return logprobs.slice(0, samples.length);
       },
-      step: async (scale) => {
+      step: async () => {
         const rest = comparison.restBeside([]);
         if (rest.length > 0) compared(rest, await policy.logprobs(rest));
         comparison.end();
-        return policy.step(scale);
+        return policy.step();
       },
       passAndStep:
         passAndStep &&
-        (async (samples, weights, scale) => {
+        (async (samples, weights) => {
           const { all, unweighted } = withRest(samples);
-          const { logprobs, report } = await passAndStep(all, [...weights, ...unweighted], scale);
+          const { logprobs, report } = await passAndStep(all, [...weights, ...unweighted]);
           compared(all, logprobs);
           comparison.end();
           return { logprobs: logprobs.slice(0, samples.length), report };

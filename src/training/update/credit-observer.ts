@@ -104,15 +104,15 @@ export function observeCredits(policy: Policy): ObservedPolicy {
         credits.apply(samples, logprobs, weights);
         return logprobs;
       },
-      step: async (scale) => {
-        const report = await policy.step(scale);
+      step: async () => {
+        const report = await policy.step();
         credits.step(report);
         return report;
       },
       passAndStep:
         passAndStep &&
-        (async (samples, weights, scale) => {
-          const pass = await passAndStep(samples, weights, scale);
+        (async (samples, weights) => {
+          const pass = await passAndStep(samples, weights);
           credits.apply(samples, pass.logprobs, weights);
           credits.step(pass.report);
           return pass;

@@ -32,15 +32,15 @@ export function interruptible(
       logprobs: (samples) => run(() => policy.logprobs(samples)),
       referenceLogprobs: (samples) => run(() => policy.referenceLogprobs(samples)),
       forwardBackward: (samples, decide, entropyWeights) => run(() => policy.forwardBackward(samples, decide, entropyWeights)),
-      step: (scale) => {
+      step: () => {
         stepping();
-        return policy.step(scale);
+        return policy.step();
       },
       passAndStep:
         together &&
-        (async (samples, weights, scale) => {
+        (async (samples, weights) => {
           stepping();
-          return together(samples, weights, scale);
+          return together(samples, weights);
         }),
       critic: critic && {
         values: (samples) => run(() => critic.values(samples)),

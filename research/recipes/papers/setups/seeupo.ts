@@ -162,8 +162,6 @@ function algorithmTable(algorithm: Algorithm, { AW, at, C, because }: Citations)
       "algorithm.clip": [{ low: 0.2, high: 0.2 }, clip],
       "algorithm.dualClip": [3, dual],
       "algorithm.epochs": [1, at("updates")],
-      "algorithm.visitScale": ["plain", `dp_actor.py:388-397: no scale${because}`],
-      "algorithm.minimumRows": [1, `ba_ray_trainer.py:1444: every turn is a visit${because}`],
       ...kl,
     };
   const common: Table = {
