@@ -66,13 +66,13 @@ export async function costsOf(
     timeLine: (text) => {
       if (local === undefined || peak === undefined || engine.kind !== "local") return undefined;
       const flops = efficiency * 1e9 * peak;
-      const { said, whole } = lengthsOf(text);
+      const { said, whole, shared } = lengthsOf(text);
       const parameters = parameterCount(local);
       const [sampling, training] = [2 * parameters, (engine.lora === undefined ? 6 : 4) * parameters];
       const episode = { sampled: (said * sampling) / flops, trained: (whole * training) / flops };
       const perStep = rollout.tasksPerStep * rollout.groupSize * (episode.sampled + episode.trained);
       const evaluations = 3 * measured * (sampled + Number(greedy)) * episode.sampled;
-      const learning = (supervised.steps * sft * training) / flops;
+      const learning = (supervised.steps * computedTokens({ whole, shared }, sft) * training) / flops;
       return `Time, roughly, if nothing else runs: ${duration(learning)} of sft, ${duration(steps * perStep)} of ${algorithm.kind}, ${duration(evaluations)} of evaluations. It is said again as the runs go.`;
     },
   };
@@ -116,18 +116,36 @@ export function answerLimit(demonstrations: string): number {
   return Math.ceil(Math.max(1, ...lengths) / 64) * 64;
 }
 
-/** Mean tokens of a conversation: those that the model says, and all but the first messages and tools, which episodes share. */
-function lengthsOf(demonstrations: string): { readonly said: number; readonly whole: number } {
+interface Lengths {
+  /** Tokens that the model says. */
+  readonly said: number;
+  /** Tokens of all but the first messages and tools. */
+  readonly whole: number;
+  /** Tokens of the first messages and tools, which conversations share. */
+  readonly shared: number;
+}
+
+/** Mean tokens of a conversation, by its characters. */
+export function lengthsOf(demonstrations: string): Lengths {
   const rows = demonstrations.split("\n").filter((line) => line !== "");
-  const lengths = rows.map((line) => {
-    const { messages } = JSON.parse(line) as { readonly messages: readonly { readonly role: string }[] };
+  const sum = { said: 0, whole: 0, shared: 0 };
+  const size = (some: readonly object[]) => JSON.stringify(some).length / charactersPerToken / rows.length;
+  for (const row of rows) {
+    const { messages, tools = [] } = JSON.parse(row) as {
+      readonly messages: readonly { readonly role: string }[];
+      readonly tools?: readonly object[];
+    };
     const own = messages.filter(({ role }) => role !== "system");
-    const size = (some: readonly object[]) => JSON.stringify(some).length / charactersPerToken;
-    return { said: size(own.filter(({ role }) => role === "assistant")), whole: size(own) };
-  });
-  const mean = (of: (each: { said: number; whole: number }) => number) =>
-    lengths.reduce((sum, each) => sum + of(each), 0) / Math.max(1, lengths.length);
-  return { said: mean(({ said }) => said), whole: mean(({ whole }) => whole) };
+    sum.said += size(own.filter(({ role }) => role === "assistant"));
+    sum.whole += size(own);
+    sum.shared += size([...messages.filter(({ role }) => role === "system"), ...tools]);
+  }
+  return sum;
+}
+
+/** Tokens of a step that are computed: what its conversations share is computed once, though each counts it. */
+export function computedTokens({ whole, shared }: Omit<Lengths, "said">, tokensPerStep: number): number {
+  return shared + Math.ceil(tokensPerStep / Math.max(1, shared + whole)) * whole;
 }
 
 function folderOf(config: TrainingConfig, onDownload: CodeOptions["onDownload"]): Promise<string> {

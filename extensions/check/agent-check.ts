@@ -7,7 +7,7 @@ import type { Outcome } from "../../src/core/outcome.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { plural } from "../../src/terminal/format.ts";
-import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
+import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import type { AttemptingAgent } from "../agents/agent-attempts.ts";
 import { openAgent } from "../agents/agent-attempts.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
@@ -230,12 +230,13 @@ class Trial<T extends TaskRequest> {
     const model = messageModel(
       async (request) => {
         requests++;
-        for (const tool of request.tools ?? []) {
-          this.tools.add(tool.name);
-          this.#hasParameters ||= Object.keys(parametersAsJsonSchema(tool).properties ?? {}).length > 0;
+        const shown = (request.tools ?? []).map((tool) => ({ ...tool, parameters: parametersAsJsonSchema(tool) }));
+        for (const { name, parameters } of shown) {
+          this.tools.add(name);
+          this.#hasParameters ||= Object.keys(parameters.properties ?? {}).length > 0;
         }
         if (!this.shown.has(task)) this.shown.set(task, request.messages.map(({ content }) => content).join("\n"));
-        this.#asked.tokens = Math.max(this.#asked.tokens, tokensOf(request));
+        this.#asked.tokens = Math.max(this.#asked.tokens, tokensOf(request.messages, shown));
         const message = lazyAnswer(policy, request, task);
         emit(message, request);
         return wholeReply(message);
@@ -327,8 +328,8 @@ function equalPrompts(tasks: readonly TaskRequest[]): AgentCheckReport["equalPro
 /** Characters of a token, of English and JSON. */
 const charactersPerToken = 3.5;
 
-function tokensOf({ messages, tools = [] }: ConversationRequest): number {
-  const shown = tools.map((tool) => [tool.name, tool.description, parametersAsJsonSchema(tool)]);
+function tokensOf(messages: ConversationRequest["messages"], tools: readonly Tool[]): number {
+  const shown = tools.map(({ name, description, parameters }) => [name, description, parameters]);
   return Math.ceil((JSON.stringify(messages).length + JSON.stringify(shown).length) / charactersPerToken);
 }
 
