@@ -10,7 +10,7 @@ import { gibibytes } from "../local/memory.ts";
 import { type ModelConfig, parameterCount } from "../local/model/model-config.ts";
 import { readModelConfig } from "../local/model/model-folder.ts";
 import { planNow } from "../local/open.ts";
-import { measurePeak } from "../local/peak.ts";
+import { measurePeak, otherLoad } from "../local/peak.ts";
 import type { AgentRecord } from "./record-agent.ts";
 import type { DemonstrationSettings, TaughtPlan } from "./taught-plan.ts";
 
@@ -44,6 +44,7 @@ export async function costsOf(
   const ways = [...(sampled === 0 ? [] : [plural(sampled, "attempt")]), ...(greedy ? ["a greedy one"] : [])];
   const local =
     engine.kind === "local" ? await readModelConfig(join(await folderOf(reinforcement, onDownload), "config.json")) : undefined;
+  const load = otherLoad();
   // It opens the runtime: one that is missing is refused before a teacher is paid.
   const peak = local === undefined || engine.kind !== "local" ? undefined : await measurePeak({ threads: engine.threads });
   const memory = (config: TrainingConfig) => gibibytes(plannedBytes(config, local));
@@ -73,7 +74,8 @@ export async function costsOf(
       const perStep = rollout.tasksPerStep * rollout.groupSize * (episode.sampled + episode.trained);
       const evaluations = 3 * measured * (sampled + Number(greedy)) * episode.sampled;
       const learning = (supervised.steps * computedTokens({ whole, shared }, sft) * training) / flops;
-      return `Time, roughly, if nothing else runs: ${duration(learning)} of sft, ${duration(steps * perStep)} of ${algorithm.kind}, ${duration(evaluations)} of evaluations. It is said again as the runs go.`;
+      const when = load === undefined ? "if nothing else runs" : `with ${load}; a quiet machine is faster`;
+      return `Time, roughly, ${when}: ${duration(learning)} of sft, ${duration(steps * perStep)} of ${algorithm.kind}, ${duration(evaluations)} of evaluations. It is said again as the runs go.`;
     },
   };
 }

@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from "node:os";
 import { Graph } from "./graph/graph.ts";
 import { Session } from "./graph/session.ts";
 import type { SessionOptions } from "./machine/device.ts";
@@ -49,4 +50,11 @@ async function measure({ size, products, runs }: Chain, options: SessionOptions)
   } finally {
     await session.close();
   }
+}
+
+/** How busy other programs keep this machine, where they leave no core free: a peak that is measured then is too low. Windows knows no load. */
+export function otherLoad([load] = loadavg(), cores = availableParallelism()): string | undefined {
+  return load !== undefined && load > cores
+    ? `a load of ${load.toFixed(1)} on ${cores} ${cores === 1 ? "core" : "cores"}`
+    : undefined;
 }

@@ -28,7 +28,7 @@ import { gibibytes, type MemoryUse, parameterText } from "../../local/memory.ts"
 import { parameterCount } from "../../local/model/model-config.ts";
 import { readModelConfig } from "../../local/model/model-folder.ts";
 import { memoryUse } from "../../local/open.ts";
-import { measurePeak } from "../../local/peak.ts";
+import { measurePeak, otherLoad } from "../../local/peak.ts";
 import { type Chances, chancesOf, type Fitting, fittingModels, guessedStepSeconds, stepSeconds } from "../advice.ts";
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
 import { type Trial, tryOut } from "../cost.ts";
@@ -63,7 +63,8 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   const command: AgentCommand | undefined =
     agent.length > 0 ? (name, options) => agentCommand(name, agent, flags, options) : undefined;
   const { environment } = config;
-  const { gflops, provider } = await speedOf(config);
+  const speed = await speedOf(config);
+  const { gflops, provider } = speed;
   if (config.model === "default" && !hasBundledModel(environment.name)) {
     const length = checked === undefined ? assumedLength : Math.max(assumedLength, 2 * checked.asks.tokens);
     const of = checked?.asks ?? { requests: 2, tokens: assumedLength };
@@ -71,7 +72,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
       ...each,
       seconds: config.steps * guessedStepSeconds(each.parameters, of, config.rollout, gflops),
     }));
-    const machine = { bytes, length, time, steps: config.steps, gflops, provider };
+    const machine = { bytes, length, time, steps: config.steps, ...speed };
     const next = `Next: ${firstTrial(fitting, time, command, environment.name)}`;
     if (quiet) screen.line(JSON.stringify({ memoryBytes: bytes, gflops, provider, fitting, holes, next }, null, 1));
     else show([...choiceLines(fitting, machine), ...holeLines(holes), "", next], screen);
@@ -117,10 +118,18 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
 }
 
 /** The device that would be chosen here, and its products. */
-async function speedOf({ engine }: TrainingConfig): Promise<{ readonly gflops: number; readonly provider: string }> {
+async function speedOf({ engine }: TrainingConfig): Promise<Speed> {
   const { threads, device } = engine as { readonly threads: number; readonly device: Device };
+  const load = otherLoad();
   const { provider } = await chooseProvider(device, threads);
-  return { gflops: await measurePeak({ threads, provider }), provider };
+  return { gflops: await measurePeak({ threads, provider }), provider, load };
+}
+
+interface Speed {
+  readonly gflops: number;
+  readonly provider: string;
+  /** What other programs took while it was measured. */
+  readonly load: string | undefined;
 }
 
 /** Checks an agent's reward with few tasks, and learns what the agent asks of a model. */
@@ -147,7 +156,7 @@ function show(lines: readonly string[], screen: Screen): void {
 }
 
 /** Which model to begin with, before any was played. */
-function choiceLines(fitting: readonly Timed[], { bytes, length, time, steps, gflops, provider }: Machine): string[] {
+function choiceLines(fitting: readonly Timed[], { bytes, length, time, steps, gflops, provider, load }: Machine): string[] {
   if (fitting.length === 0) return noneFits(bytes);
   const rows = fitting.map(({ name, parameters, form, bytes, callsTools, licence, seconds }) => [
     `  ${name}`,
@@ -161,20 +170,18 @@ function choiceLines(fitting: readonly Timed[], { bytes, length, time, steps, gf
   const head = ["  model", "size", "what is trained", "memory", "the run", "calls tools", "licence"];
   return [
     `Published models that can be trained in ${gibibytes(bytes)}, at ${count(length)} tokens. The run: ${plural(steps, "step")}, a rough guess from ` +
-      `this machine's ${count(gflops)} GFLOP/s (${provider}); --model NAME measures it`,
+      `this machine's ${count(gflops)} GFLOP/s (${provider}${load === undefined ? "" : `, with ${load}: a quiet machine is faster`}); --model NAME measures it`,
     ...table([head, ...rows]),
   ];
 }
 
 /** The measurements of this machine, and what a run may take. */
-interface Machine {
+interface Machine extends Speed {
   readonly bytes: number;
   /** Tokens of a context. */
   readonly length: number;
   readonly time: number;
   readonly steps: number;
-  readonly gflops: number;
-  readonly provider: string;
 }
 
 /** A command over the agent that was given. @param options with a space before them */
