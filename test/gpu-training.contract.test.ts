@@ -9,7 +9,6 @@ import { logprobHead } from "../extensions/local/model/heads.ts";
 import { loadModel, type Model } from "../extensions/local/model/model-folder.ts";
 import type { LocalEngineOptions } from "../extensions/local/options.ts";
 import { AdamW } from "../extensions/local/training/adamw.ts";
-import { DeviceAdamW } from "../extensions/local/training/device-adamw.ts";
 import { Learner } from "../extensions/local/training/learner.ts";
 import { ParameterStore } from "../extensions/local/training/parameter-store.ts";
 import { DivergenceError } from "../src/core/errors.ts";
@@ -163,26 +162,6 @@ for (const provider of gpus)
             );
           });
       };
-
-      test("a recorded step is a plain one, and is recorded again where a tensor is another", async () => {
-        const [plain, recorded] = [filled(0), filled(0)].map((arrays) => ParameterStore.of(arrays, shapes, { provider }));
-        const arithmetics = [new DeviceAdamW(plain, false), new DeviceAdamW(recorded, true)];
-        const moments = await Promise.all([plain, recorded].map(async (store) => [await store.zeros(), await store.zeros()]));
-        const gradients = [1, 2].map((phase) => ParameterStore.of(filled(phase), shapes, { provider }));
-        for (const [step, gradient] of [0, 0, 1, 1, 0].map((which) => gradients[which]).entries()) {
-          await gradient.write(filled(step)); // where it is: a recording reads what is there now
-          const norms: number[] = [];
-          for (const [i, parameter] of [plain, recorded].entries()) {
-            const [first, second] = moments[i];
-            norms.push(await arithmetics[i].step({ parameter, first, second }, gradient, optimiser, step + 1));
-          }
-          expect(norms[1]).toBe(norms[0]);
-          for (const [i, store] of [recorded, ...moments[1]].entries())
-            expect(await store.host()).toEqual(await [plain, ...moments[0]][i].host());
-        }
-        for (const arithmetic of arithmetics) await arithmetic.close();
-        for (const store of [plain, recorded, ...moments.flat(), ...gradients]) await store.dispose();
-      });
 
       test("is the processor's to float32 rounding, and a gradient that is not finite changes nothing", async () => {
         const arrays = filled(0);

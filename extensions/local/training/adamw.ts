@@ -1,7 +1,7 @@
 import { ModelError } from "../../../src/core/errors.ts";
 import type { StepOptions } from "../../../src/engines/engine.ts";
 import type { Tensor } from "../model/safetensors.ts";
-import { DeviceAdamW } from "./device-adamw.ts";
+import { deviceAdamW } from "./device-adamw.ts";
 import { type AdamWArithmetic, type AdamWStores, hostAdamW } from "./host-adamw.ts";
 import { ParameterStore } from "./parameter-store.ts";
 
@@ -28,7 +28,7 @@ export class AdamW {
   /** @param parameters changed in place by `step` */
   constructor(parameters: ParameterStore) {
     this.#parameters = parameters;
-    this.#arithmetic = parameters.provider === undefined ? hostAdamW : new DeviceAdamW(parameters);
+    this.#arithmetic = parameters.provider === undefined ? hostAdamW : deviceAdamW(parameters);
   }
 
   /** Steps taken so far: t. */
