@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { environment, question, read, scores, valueIn, written } from "../research/recipes/calculator-agent.ts";
+import { environment, question, read, scores, valueIn, written } from "../research/recipes/calculator-questions.ts";
 import { randomStream } from "../src/core/random.ts";
 
 const play = async (index: number, disturb: boolean) => {
