@@ -34,11 +34,12 @@ export function entropyAround(
   for (const { turns, branch } of trajectories) {
     for (const [t, { entropies }] of turns.entries()) {
       if (t < (branch?.turn ?? 0)) continue;
+      const kept = t === branch?.turn ? (branch.kept ?? 0) : 0;
       const previous = turns[t - 1];
       const of = sums[occasionOf(previous)];
       const last = previous?.entropies.slice(Math.max(0, previous.entropies.length - before)) ?? [];
-      for (const [i, entropy] of last.entries()) of.add(i - last.length, entropy);
-      for (const [offset, entropy] of entropies.slice(0, after).entries()) of.add(offset, entropy);
+      if (kept === 0) for (const [i, entropy] of last.entries()) of.add(i - last.length, entropy);
+      for (const [offset, entropy] of entropies.slice(0, after).entries()) if (offset >= kept) of.add(offset, entropy);
     }
   }
   return { start: sums.start.points(), tool: sums.tool.points(), user: sums.user.points() };

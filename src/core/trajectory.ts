@@ -142,6 +142,8 @@ export interface Trajectory {
   readonly branch?: {
     readonly from: TrajectoryId;
     readonly turn: number;
+    /** The first tokens of that turn's action that are the other one's too. Absent where the fork is before the action. */
+    readonly kept?: number;
     /** How the environment's state came over: copied, or made again by repeating every call. */
     readonly by?: "clone" | "replay";
   };

@@ -57,7 +57,9 @@ const storedTrajectorySchema = z.object({
   scores: z.record(z.string(), z.number()),
   behaviours: z.record(z.string(), z.object({ done: z.int(), called: z.int() })).optional(),
   stopReason: z.enum(stopReasons),
-  branch: z.object({ from: z.string(), turn: z.int(), by: z.enum(["clone", "replay"]).optional() }).optional(),
+  branch: z
+    .object({ from: z.string(), turn: z.int(), kept: z.int().optional(), by: z.enum(["clone", "replay"]).optional() })
+    .optional(),
   error: z.string().optional(),
   answer: z.union([z.object({ left: z.string() }), z.object({ value: z.unknown().optional() })]).optional(),
   messages: z.array(messageSchema),

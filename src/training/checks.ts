@@ -3,6 +3,7 @@ import { ConfigError } from "../core/errors.ts";
 import type { Check } from "../core/settings.ts";
 import type { Environment } from "../environments/environment.ts";
 import { environmentName, rewardName } from "../rewards/config.ts";
+import { choosingRuleOf } from "../rollouts/branching/rules.ts";
 import { firstRolloutsOf } from "../rollouts/branching/settings.ts";
 import { requireCapabilities } from "./config/capabilities.ts";
 import { requireFirstPrompt } from "./config/first-prompt.ts";
@@ -29,6 +30,19 @@ export const configurationChecks: readonly Check<TrainingConfig>[] = [
     holds: ({ rollout: { branching, groupSize } }) => branching === "off" || firstRolloutsOf(branching, groupSize) <= groupSize,
     setting: "rollout.branching.firstRollouts",
     expected: "at most rollout.groupSize, the leaves of a tree",
+  },
+  {
+    holds: ({ rollout: { branching } }) =>
+      branching === "off" || typeof branching.firstRollouts !== "object" || choosingRuleOf(branching.rule) === undefined,
+    setting: "rollout.branching.firstRollouts",
+    expected: "a number under a rule that chooses among rollouts that have ended",
+  },
+  {
+    holds: ({ algorithm, rollout: { branching } }) =>
+      branching === "off" || choosingRuleOf(branching.rule) === undefined || !factsOf(algorithm).trainsSharedTurnsOnce,
+    setting: "rollout.branching.rule",
+    expected:
+      "one that forks before actions under an algorithm that trains turns which branches share once: it divides no action",
   },
   {
     holds: ({ rollout }) => rollout.ahead === 0 || !taskSamplerOf(rollout.tasks).needsOutcomes,

@@ -104,8 +104,8 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
       {view.error !== undefined && <Problem text={view.error} />}
       {view.branch !== undefined && (
         <p class="muted">
-          Forked from <a href={link(["run", run.row.id, "trajectory"], { id: view.branch.from })}>{view.branch.from}</a> before
-          turn {view.branch.turn + 1}.
+          Forked from <a href={link(["run", run.row.id, "trajectory"], { id: view.branch.from })}>{view.branch.from}</a>{" "}
+          {view.branch.kept === undefined ? "before" : `behind ${view.branch.kept} tokens of`} turn {view.branch.turn + 1}.
         </p>
       )}
       <div class="tools sticky-tools">

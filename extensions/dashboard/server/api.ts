@@ -155,7 +155,7 @@ export interface TrajectoryView {
   readonly scores: Readonly<Record<string, number>>;
   readonly stop: StopReason;
   readonly error?: string;
-  readonly branch?: { readonly from: string; readonly turn: number };
+  readonly branch?: { readonly from: string; readonly turn: number; readonly kept?: number | undefined };
   readonly messages: readonly MessageView[];
   readonly turns: readonly TurnView[];
   /** The others of its group, in order. */

@@ -112,7 +112,7 @@ export async function trajectoryView(source: RunSource, id: string): Promise<Tra
     scores,
     stop: stopReason,
     ...(error === undefined ? {} : { error }),
-    ...(branch === undefined ? {} : { branch: { from: branch.from, turn: branch.turn } }),
+    ...(branch === undefined ? {} : { branch: { from: branch.from, turn: branch.turn, kept: branch.kept } }),
     messages: messageViews(trajectory),
     turns: turnViews(trajectory, own, source.texts()),
     group,

@@ -6,6 +6,7 @@ import { sharedMeanKind } from "./attribution.ts";
 import { bestOfGroupKind } from "./best-of-group.ts";
 import { carlKind } from "./carl.ts";
 import { distillationKind } from "./distillation.ts";
+import { dualGroupKind } from "./dual-group.ts";
 import { gaeKind } from "./gae.ts";
 import { gdpoKind } from "./gdpo.ts";
 import { gigpoKind } from "./gigpo.ts";
@@ -38,6 +39,7 @@ export const advantageKinds = [
   treeGrpoKind,
   carlKind,
   aepoKind,
+  dualGroupKind,
   distillationKind,
   selfDistillationKind,
 ] as const;

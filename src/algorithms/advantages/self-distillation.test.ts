@@ -4,6 +4,7 @@ import { groupOf, TablePolicy } from "../../../test/algorithms/table-policy.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { Policy } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
+import type { ActionInContext } from "../../core/trajectory.ts";
 import { resolveConfig } from "../../training/config/config.ts";
 import { resolveAlgorithm, runUpdate } from "../algorithms.ts";
 import { selfDistillationKind } from "./self-distillation.ts";
@@ -30,4 +31,36 @@ test("without a demonstration no update is made, and rollouts may be sampled ahe
   await expect(runUpdate(even, [group], resolveAlgorithm(algorithm), randomStream(1))).rejects.toThrow(EngineError);
   const ahead = { environment: "office", algorithm, rollout: { ahead: 1 }, correction: { level: "token" } } as const;
   expect(resolveConfig(ahead).rollout.ahead).toBe(1);
+});
+
+test("over ten steps the policy comes to what it is with the demonstration, though no return differs", async () => {
+  // After 0, the task, both tokens are as likely; after 1, the task with its demonstration, the first is e² times as likely.
+  const policy = new TablePolicy(
+    [
+      [0, 0],
+      [2, 0],
+    ],
+    1,
+  );
+  const shown: Policy = Object.assign(policy, {
+    teacherLogprobs: (samples: readonly ActionInContext[]) =>
+      policy.logprobs(samples.map((sample) => ({ ...sample, context: [1] }))),
+  });
+  const gaps: number[] = [];
+  for (let step = 1; step <= 10; step++) {
+    const [[likely]] = await policy.logprobs([{ trajectory: "", turn: 0, context: [0], action: [0] }]);
+    const random = randomStream(step, "sample");
+    const sampled = Array.from({ length: 500 }, () => Number(random.uniform() >= Math.exp(likely)));
+    const groups = [
+      groupOf(
+        "g",
+        sampled.map((token) => ({ reward: 1, turns: [{ context: [0], action: [token] }] })),
+      ),
+    ];
+    const { demonstrationKl = Number.NaN } = await runUpdate(shown, groups, resolveAlgorithm(algorithm), randomStream(step));
+    gaps.push(demonstrationKl);
+  }
+  // KL of (½, ½) to σ(2) = 0.8808: ½ ln(½/0.8808) + ½ ln(½/0.1192) = 0.4338. Four standard errors of 500 draws: 4·(½·2)/√500.
+  expect(Math.abs(gaps[0] - 0.4338)).toBeLessThan(4 / Math.sqrt(500));
+  for (const gap of gaps.slice(-3)) expect(Math.abs(gap)).toBeLessThan(0.1);
 });

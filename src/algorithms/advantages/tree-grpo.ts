@@ -3,6 +3,7 @@ import type { Group, Trajectory } from "../../core/trajectory.ts";
 import { defineAdvantage, needsBranches, penalised, perTrajectory, singletonGroups } from "./advantage.ts";
 import type { Advantages, SingletonGroups } from "./by-group.ts";
 import { groupRelativeAdvantages } from "./group-relative.ts";
+import { isFork } from "./tree.ts";
 
 /**
  * Tree-GRPO (arXiv:2509.21240; `adv_estimator == 'tree'` of AMAP-ML/Tree-GRPO): a leaf is compared with those of its own tree, and with
@@ -28,7 +29,7 @@ function treesOf({ trajectories }: Group): Group[] {
   const trees = new Map<string, Trajectory[]>();
   for (const leaf of trajectories) {
     let root = leaf;
-    for (let steps = 0; root.branch !== undefined && root.branch.turn > 0; steps++) {
+    for (let steps = 0; root.branch !== undefined && isFork(root); steps++) {
       const parent = byId.get(root.branch.from);
       if (parent === undefined || steps > byId.size)
         throw new ShapeError(`branch of trajectory ${root.id}`, root.branch.from, { expected: "a trajectory of the same group" });

@@ -31,6 +31,26 @@ export function ownTurns({ turns, branch }: Trajectory): Trajectory["turns"] {
   return branch === undefined ? turns : turns.slice(branch.turn);
 }
 
+/** The first token that is not shared any more: a turn, and a token of its action. */
+export interface SharedEnd {
+  readonly turn: number;
+  readonly token: number;
+}
+
+/** The end of what a trajectory shares with the one that it was forked from. */
+export function sharedEnd({ branch }: Pick<Trajectory, "branch">): SharedEnd {
+  return { turn: branch?.turn ?? 0, token: branch?.kept ?? 0 };
+}
+
+export function isBefore(a: SharedEnd, b: SharedEnd): boolean {
+  return a.turn < b.turn || (a.turn === b.turn && a.token < b.token);
+}
+
+/** True for a trajectory that shares tokens with the one that it was forked from. One forked at its beginning is a rollout from the root. */
+export function isFork(trajectory: Pick<Trajectory, "branch">): boolean {
+  return isBefore({ turn: 0, token: 0 }, sharedEnd(trajectory));
+}
+
 /** Trajectories forked from one path at one turn. */
 export interface Fork {
   readonly turn: number;

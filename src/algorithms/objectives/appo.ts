@@ -13,9 +13,8 @@ import { clipRange, defineUpdate } from "./update-kind.ts";
  * Distances count action tokens: tool results between them, which the code counts, are none of the policy's. Its caps for samples that are
  * far off policy, and its filter of sequences, are left out. At ratio 1 each weight is (1 + b)·A.
  *
- * The paper's other half, its Branching Score Z(H_t)·Z(Ω_t), is not here. It forks inside actions of rollouts that have ended, by a policy
- * that has moved since; trees here fork before actions while a rollout is played, where Ω is 1. The published rollouts have no Ω either,
- * and branch by Z(H_t) alone.
+ * The paper's other parts are the branching rule `appo` (rollouts/branching/appo.ts) and the advantage `dual-group`
+ * (advantages/dual-group.ts).
  */
 export function futureValues(batch: Pick<SurrogateBatch, "logprobs" | "oldLogprobs">, halfLife: number): number[][] {
   const gamma = 2 ** (-1 / halfLife);

@@ -59,3 +59,18 @@ test("the update learns replies though no return differs, beside its own loss", 
   const without = await runUpdate(new TablePolicy(table, 1), [group], resolveAlgorithm(settings), randomStream(1));
   expect(without).toEqual({ groups: 1, groupsWithoutSignal: 1 });
 });
+
+test("over ten steps the cross-entropy of the replies goes down", async () => {
+  const settings = { kind: "custom", advantage: { kind: "group-relative" }, update: { kind: "ppu" }, term: { kind: "echo" } };
+  const policy = new TablePolicy(
+    [0, 1, 2, 3].map(() => [0, 0, 0, 0]),
+    5,
+  );
+  const losses: number[] = [];
+  for (let step = 1; step <= 10; step++) {
+    const { echoLoss = Number.NaN } = await runUpdate(policy, [group], resolveAlgorithm(settings), randomStream(step));
+    losses.push(echoLoss);
+  }
+  for (const [i, loss] of losses.entries()) expect(loss).toBeLessThan(losses[i - 1] ?? Math.log(4) + 1e-9);
+  expect(losses.at(-1)).toBeLessThan(0.7);
+});

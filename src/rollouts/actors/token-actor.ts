@@ -1,4 +1,5 @@
 import type { Chat, ChatContext } from "../../chat/chat.ts";
+import type { Tokenizer } from "../../chat/tokenizer.ts";
 import { EpisodeStop } from "../../core/episode-stop.ts";
 import { ModelError } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
@@ -29,16 +30,21 @@ export interface PendingAction {
 /** Looks at every action; its decision is kept with the turn. */
 export type OnAction = (pending: PendingAction) => BranchDecision | undefined | Promise<BranchDecision | undefined>;
 
+/** Tokens that an action begins with, and what was recorded of them. */
+export type Begun = Pick<SampledAction, "tokens" | "logprobs" | "entropies">;
+
 export interface TokenActorOptions {
   /** Where a fork continues. Default: the episode's first messages. */
   readonly from?: EpisodeState;
+  /** The beginning of the first action, as it was sampled before; the rest is sampled. Default: nothing. */
+  readonly begun?: Begun;
   readonly onAction?: OnAction;
 }
 
 /** A model that is sampled through its chat template, or through the episode's text protocol: tokens in, tokens out. */
-export function tokenActor(sampler: Sampler, chat: Chat, { from, onAction }: TokenActorOptions = {}): Actor {
+export function tokenActor(sampler: Sampler, chat: Chat, { from, begun, onAction }: TokenActorOptions = {}): Actor {
   return {
-    begin: (live, options) => new TokenSession(sampler, chat, live, options, { from, onAction }),
+    begin: (live, options) => new TokenSession(sampler, chat, live, options, { from, begun, onAction }),
     policy: (options, turns, signal) => tokenPolicy(sampler, chat, options, turns, signal),
     release: (id) => sampler.release(id),
   };
@@ -52,18 +58,20 @@ class TokenSession implements ActorSession {
   readonly #dialogue: ReturnType<typeof dialogueOf>;
   readonly #maxLength: number;
   #context: ChatContext;
+  #begun: Begun | undefined;
 
   constructor(
     sampler: Sampler,
     chat: Chat,
     { episode, tools }: Opening,
     options: RolloutOptions,
-    { from, onAction }: { readonly from?: EpisodeState | undefined; readonly onAction?: OnAction | undefined },
+    { from, begun, onAction }: { readonly [Name in keyof TokenActorOptions]: TokenActorOptions[Name] | undefined },
   ) {
     this.#sampler = sampler;
     this.#chat = chat;
     this.#options = options;
     this.#onAction = onAction;
+    this.#begun = begun;
     this.#dialogue = dialogueOf(chat, episode.protocol);
     this.#context = from?.context ?? this.#dialogue.open(episode.messages, tools);
     const opening = (from?.turns[0]?.context ?? this.#context.ids).length;
@@ -80,9 +88,11 @@ class TokenSession implements ActorSession {
       throw new EpisodeStop("max-tokens", `${lengths} Shorten the task or use a model with a longer context.`);
     }
     const { stopStrings } = this.#dialogue;
-    const action = await this.#sampler.sample({
-      context: context.ids.slice(),
-      maxTokens,
+    const begun = this.#begun;
+    this.#begun = undefined;
+    const sampled = await this.#sampler.sample({
+      context: begun === undefined ? context.ids.slice() : [...context.ids.slice(), ...begun.tokens],
+      maxTokens: maxTokens - (begun?.tokens.length ?? 0),
       stopTokens: this.#chat.tokenizer.stopTokens,
       ...(stopStrings === undefined || stopStrings.length === 0 ? {} : { stopStrings }),
       seed: seedOf(options.seed, "sample", options.draws?.id ?? options.id, turns.length),
@@ -92,6 +102,7 @@ class TokenSession implements ActorSession {
       cacheKey: options.id,
       signal: options.signal,
     });
+    const action = begun === undefined ? sampled : continued(begun, sampled, stopStrings, this.#chat.tokenizer);
     const { tokens, logprobs, entropies, finish, weightVersion } = action;
     const decided = this.#onAction?.({ live, state: { context, turns: [...turns], messages: [...messages] }, action });
     const branching = decided instanceof Promise ? await decided : decided;
@@ -122,5 +133,23 @@ class TokenSession implements ActorSession {
 
   retract: ActorSession["retract"] = ({ read, record }) => {
     this.#context = this.#chat.retract(this.#context, record.action, read.message);
+  };
+}
+
+/** An action from its beginning and its rest. A stop string that begins in the one and ends in the other is not seen by the sampler. */
+function continued(begun: Begun, rest: SampledAction, stopStrings: readonly string[] = [], { decode }: Tokenizer): SampledAction {
+  const reach = Math.max(0, ...stopStrings.map((text) => Buffer.byteLength(text)));
+  const tail = begun.tokens.slice(-reach);
+  const stops = (count: number) => stopStrings.some((text) => decode([...tail, ...rest.tokens.slice(0, count)]).includes(text));
+  let count = Math.min(1, rest.tokens.length);
+  while (count < Math.min(reach, rest.tokens.length) && !stops(count)) count++;
+  const stopped = count > 0 && stops(count);
+  const own = <Value>(values: readonly Value[]) => (stopped ? values.slice(0, count) : values);
+  return {
+    tokens: [...begun.tokens, ...own(rest.tokens)],
+    logprobs: [...begun.logprobs, ...own(rest.logprobs)],
+    entropies: [...begun.entropies, ...own(rest.entropies)],
+    finish: stopped ? "stop" : rest.finish,
+    weightVersion: rest.weightVersion,
   };
 }

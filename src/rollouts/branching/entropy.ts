@@ -17,11 +17,21 @@ export const candidates = 10;
  */
 export function entropyOf(action: SampledAction, kind: Branching["entropy"], options: EntropyOptions): number {
   if (kind === "exact") return meanEntropy(action.entropies, options);
-  if (action.topLogprobs !== undefined) return branchEntropy(action.topLogprobs, options);
+  return branchEntropy(topLogprobsOf(action), options);
+}
+
+function topLogprobsOf({ topLogprobs }: SampledAction): readonly (readonly number[])[] {
+  if (topLogprobs !== undefined) return topLogprobs;
   throw new EngineError("topLogprobs", undefined, {
     expected: "an engine that gives the most probable candidates of every token",
     hint: "Set rollout.branching.entropy to exact.",
   });
+}
+
+/** How unsure the model was of each token of an action, in nats. @throws EngineError as `entropyOf` */
+export function tokenEntropies(action: SampledAction, kind: Branching["entropy"]): readonly number[] {
+  if (kind === "exact") return action.entropies;
+  return topLogprobsOf(action).map((logprobs) => logprobs.reduce((sum, logprob) => sum - Math.exp(logprob) * logprob, 0));
 }
 
 /**

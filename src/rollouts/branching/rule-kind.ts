@@ -11,15 +11,45 @@ export interface BranchPoint {
   readonly consecutive: number;
 }
 
-/** A rule that says where paths branch. One file each, one line in rules.ts. */
-export interface BranchRuleKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape>
-  extends Kind<Name, Shape> {
+/** An action of a rollout that has ended, before which the environment can be restored. */
+export interface PlayedAction {
+  /** Entropy in nats of the distribution that each token was drawn from, and its text. */
+  readonly entropies: readonly number[];
+  readonly texts: readonly string[];
+}
+
+/** A point inside of an action: its first tokens are kept, the rest is sampled again. */
+export interface ForkPoint {
+  readonly rollout: number;
+  readonly action: number;
+  /** From 0 to one less than the action has. */
+  readonly kept: number;
+}
+
+interface RuleKind<Name extends string, Shape extends z.core.$ZodShape> extends Kind<Name, Shape> {
   /** The condition, in words, for the tables of docs/algorithms. */
   readonly formula: string;
   readonly source: string;
+}
+
+/** A rule that decides before each action after a tool result, while paths are played. */
+export interface PlayingRuleKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape>
+  extends RuleKind<Name, Shape> {
   /** @param random of this point alone */
   branches(point: BranchPoint, config: SettingsOf<Shape>, random: Random): boolean;
 }
+
+/** A rule that chooses among all points of the first rollouts, once these have ended. */
+export interface ChoosingRuleKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape>
+  extends RuleKind<Name, Shape> {
+  /** @returns at most as many points as wanted; where there are fewer, the rest of the leaves are new rollouts */
+  choose(rollouts: readonly (readonly PlayedAction[])[], points: number, config: SettingsOf<Shape>): readonly ForkPoint[];
+}
+
+/** A rule that says where paths branch. One file each, one line in rules.ts. */
+export type BranchRuleKind<Name extends string = string, Shape extends z.core.$ZodShape = z.core.$ZodShape> =
+  | PlayingRuleKind<Name, Shape>
+  | ChoosingRuleKind<Name, Shape>;
 
 export function defineBranchRule<const Name extends string, Shape extends z.core.$ZodShape>(
   kind: BranchRuleKind<Name, Shape>,

@@ -1,3 +1,4 @@
+import { isBefore, sharedEnd } from "../../algorithms/advantages/tree.ts";
 import { isBroken } from "../../core/outcome.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 
@@ -25,7 +26,7 @@ function without(trajectories: readonly Trajectory[], gone: Trajectory): readonl
   const rest = trajectories.filter(({ id }) => id !== gone.id);
   const children = rest.filter(({ branch }) => branch?.from === gone.id);
   const successor = children.reduce<Trajectory | undefined>(
-    (best, child) => ((child.branch?.turn ?? 0) > (best?.branch?.turn ?? -1) ? child : best),
+    (best, child) => (best === undefined || isBefore(sharedEnd(best), sharedEnd(child)) ? child : best),
     undefined,
   );
   if (successor === undefined) return rest;

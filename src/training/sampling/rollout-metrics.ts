@@ -25,7 +25,7 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
     episodes: trajectories.length,
     turns: average(trajectories.map((trajectory) => trajectory.turns.length)),
     actionTokens: average(trajectories.map((trajectory) => total(trajectory.turns, ({ action }) => action.length))),
-    entropy: average(turns.flatMap(({ entropies }) => entropies)),
+    entropy: average(trajectories.flatMap(ownEntropies)),
     toolCalls: toolCallsSpent(trajectories),
     invalidToolCalls: total(turns, ({ invalidToolCalls }) => invalidToolCalls),
     ...failureCounts(turns),
@@ -36,6 +36,13 @@ export function rolloutMetrics(groups: readonly Group[], weightVersion: number):
     ...endCounts(trajectories),
     ...scoreMeans(scored),
   };
+}
+
+/** Those of tokens that it does not share with the trajectory that it was forked from. */
+function ownEntropies(trajectory: Trajectory): number[] {
+  return ownTurns(trajectory).flatMap(({ entropies, turn }) =>
+    turn === trajectory.branch?.turn ? entropies.slice(trajectory.branch.kept) : entropies,
+  );
 }
 
 function extreme(trajectories: readonly Trajectory[], of: (...values: number[]) => number): number | null {
