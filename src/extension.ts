@@ -14,7 +14,6 @@ export interface Extension {
   readonly wires?: Readonly<Record<string, Wire>>;
   /** Engines, by the kind that a configuration names. */
   readonly engines?: Readonly<Record<string, EngineKind>>;
-  /** Rewards, by their kind. */
   readonly rewards?: Readonly<Record<string, RewardKind>>;
   /** Judges the answers of an evaluation. */
   readonly judge?: JudgeAnswers;

@@ -15,7 +15,6 @@ export interface LivingEpisode {
   /** Its task's text, which says whose request one is where nothing else does. */
   readonly prompt: string;
   readonly target: AgentTarget;
-  /** Requests that were its own. */
   requests: number;
   /** Model calls that it made to other servers. */
   readonly elsewhere: Set<string>;

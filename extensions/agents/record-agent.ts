@@ -121,7 +121,6 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
   }
 }
 
-/** Opens the agent and its teacher. */
 async function openPlay<T extends TaskRequest>(
   { agent, reward, timeoutMs }: AgentRecording<T>,
   { name, ...asked }: AskedTeacher,

@@ -46,7 +46,6 @@ const refuseUnknown = optionsDoor<DemonstrationSettings>("demonstrations", {
   ...{ tasks: true, keep: true, k: true, prices: true, steps: true, tokensPerStep: true, learningRate: true },
 });
 
-/** The settings of a training that are a run's. */
 export type RunSettings = Omit<UserConfig, "environment">;
 
 /** A training with a teacher: its tasks in three parts, and where its stages are kept. */

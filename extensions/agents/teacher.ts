@@ -165,7 +165,6 @@ function replyOf({ content, reasoning, calls, finish, usage }: Completion, names
   return { ...wholeReply(message, usage), finish: finish === "length" ? "length" : "stop" };
 }
 
-/** A message as a reply, without tokens. */
 export function wholeReply(message: AssistantMessage, usage?: Completion["usage"]): ConversationReply {
   return {
     ...{ message, finish: "stop", promptTokens: usage?.promptTokens ?? 0, completionTokens: usage?.completionTokens ?? 0 },

@@ -9,7 +9,6 @@ import { trainingTasks } from "../../src/training/config/tasks.ts";
 export interface Cost {
   /** Episodes that were played to the end. */
   readonly episodes: number;
-  /** Mean sampled tokens of an episode. */
   readonly tokensPerEpisode: number;
   readonly samplingPerStep: number;
   readonly trainingPerStep: number;

@@ -328,7 +328,6 @@ const statuses: Readonly<Record<number, string>> = {
   ...{ 413: "INVALID_ARGUMENT", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE" },
 };
 
-/** An error of the Gemini interface. */
 export function geminiError({ status, message }: Failure): object {
   return { error: { code: status, message, status: statuses[status] ?? "INTERNAL" } };
 }

@@ -51,7 +51,6 @@ export interface Exchange {
   readonly parsed: ParsedRequest;
   /** The whole answer. */
   answer(replies: Replies): object;
-  /** An answer in events. */
   stream(send: SendEvent): StreamedAnswer;
 }
 
@@ -200,10 +199,8 @@ export function argumentsText({ argumentsText: text, arguments: args }: ToolCall
   return text ?? JSON.stringify(args);
 }
 
-/** The id of an answer's call. */
 export const callId = (id: string, index: number) => `call_${id}${index}`;
 
-/** The tokens of an answer. */
 export function drawnTokens({ sampled: { action, logprobs, top } }: ConversationReply): DrawnToken[] {
   return action.map((token, i) => ({ token, logprob: logprobs[i] ?? Number.NaN, ...(top === undefined ? {} : { top: top[i] }) }));
 }

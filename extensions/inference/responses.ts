@@ -247,7 +247,6 @@ interface OutputItem {
   readonly id: string;
 }
 
-/** Returns a reply as items of the output. */
 function itemsOf(reply: ConversationReply, body: ResponsesBody, state: WireState): OutputItem[] {
   const { content: text, reasoning, toolCalls = [] } = reply.message;
   const { id } = state;

@@ -21,7 +21,6 @@ export interface TrajectoryFilter {
 
 /** Where a trajectory is in the index. */
 export interface IndexPosition {
-  /** The line of the index. */
   readonly line: IndexLine;
   /** In the line. */
   readonly at: number;

@@ -20,7 +20,6 @@ export interface HeldModel {
   readonly learned: ParameterStore;
   /** The others. */
   readonly frozen: ParameterStore;
-  /** The precision that the frozen layers are held in. */
   readonly precision: BasePrecision;
   /** Frozen layers in fewer bits, which the sampler computes with. */
   readonly sampled: RoundedMatrices | undefined;

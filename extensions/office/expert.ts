@@ -26,7 +26,6 @@ export type Habit = (typeof habits)[number];
 
 /** The memory that the expert carries from step to step of a conversation. */
 export interface ExpertState {
-  /** True if the expert falls into the habit here. */
   slips(habit: Habit): boolean;
   /** The right one, or another one where the expert falls into the habit. */
   chooses<T extends string>(habit: Habit, right: T, favourite: T, all: readonly T[]): T;

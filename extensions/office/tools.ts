@@ -126,7 +126,6 @@ const officeTools: readonly OfficeTool[] = [
   }),
 ];
 
-/** The tools that the office has. */
 export const toolNames: readonly string[] = officeTools.map((tool) => tool.name);
 
 /** A call that was made, with what it answered. */

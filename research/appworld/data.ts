@@ -35,7 +35,6 @@ export class AppworldData {
     this.root = root;
   }
 
-  /** Names of the splits that are there; the published ones if the folder is missing. */
   names(): readonly string[] {
     const folder = join(this.root, "data", "datasets");
     if (!existsSync(folder)) return publishedSplits;

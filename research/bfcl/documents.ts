@@ -26,7 +26,6 @@ const moduleOfClass: Readonly<Record<string, string>> = {
 
 export const classes = Object.keys(moduleOfClass);
 
-/** Reads the documents of every class from a folder. */
 export function readDocuments(folder: string): ReadonlyMap<string, readonly FunctionDocument[]> {
   return new Map(
     Object.entries(moduleOfClass).map(([name, file]) => {

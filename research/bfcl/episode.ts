@@ -86,7 +86,6 @@ async function episodeFrom(played: Played, start: Progress): Promise<Episode> {
     const added = documentsAt(documents, task, turn).filter(({ name }) => appear.includes(name));
     return { done: false, messages: [{ role: "user", content: `${documentsText(added)}\n${updatedFunctions}` }] };
   };
-  /** Executes the calls of a text and answers with their results. */
   const answerText = async (calls: readonly string[]): Promise<Reply> => {
     const results: [string, string][] = [];
     for (const text of calls) results.push([text, await execute(text)]);

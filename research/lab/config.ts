@@ -14,7 +14,6 @@ export const labRulesSchema = z.strictObject({
   delta: z.number().gt(0).default(0.02),
   /** Gradient steps of a turn update, on the same batch. */
   steps: z.int().min(1).max(100).default(4),
-  /** The size of one gradient step on the logits. */
   stepSize: z.number().gt(0).default(0.5),
   /**
    * The ratio of a unit with several tokens, for gradient steps: geometric mean over its tokens, as GSPO and SeeUPO have it, or the
@@ -35,7 +34,6 @@ export const labSettingsSchema = z.strictObject({
   seed: z.int().default(0),
   turns: sizes(4).default([1, 2]),
   contexts: sizes(3).default([1, 2]),
-  /** Tokens of an action. */
   tokens: z.int().min(1).max(3).default(2),
   /** Actions of a turn: a `tokens`-th power of the vocabulary. */
   actions: z.int().min(2).max(27).default(4),

@@ -17,7 +17,6 @@ const world = z.strictObject({
   title: z.string(),
   /** The purpose of the world, in a sentence or two. */
   about: z.string(),
-  /** Settings of every run in it. */
   config: settings,
   /** Seconds that one run takes on one idle core, as measured. Decides the estimate of `--dry-run` alone. */
   secondsPerRun: z.number().positive(),

@@ -34,7 +34,6 @@ export const runOutcomeSchema = z.object({
   curve: z.array(pointSchema),
   /** At the end, of all tasks. Tuning runs have no greedy attempts. */
   final: z.object({ sampled: values, greedy: values.optional() }),
-  /** Optimiser steps in all. */
   optimiserSteps: z.number(),
   /** Processor time of the process that trained, in seconds; it covers the last process only where a run was continued. */
   cpuSeconds: z.number(),

@@ -113,7 +113,6 @@ export class Service {
     });
   }
 
-  /** Begins to create a model from a checkpoint. */
   async createFromCheckpoint(
     id: ModelId,
     session: string,

@@ -20,7 +20,6 @@ import { ShapeError } from "../../src/core/errors.ts";
 
 const response = messageType("SampleResponse");
 
-/** The result of sampling. */
 export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs, targetPromptLogprobs }: SampleResult): Uint8Array {
   const message = {
     sequences: sequences.map(({ tokens, logprobs, stopReason, topLogprobs }) => ({

@@ -68,7 +68,6 @@ export interface Chat {
   readonly stopStrings: readonly string[] | undefined;
   /** Masks for actions that have to have a form. */
   readonly grammars: Pick<Grammars, "mask">;
-  /** Reads an action in the model's format. */
   read: ActionFormat["read"];
   /** An action's text without its end-of-turn token. */
   actionText(action: readonly TokenId[]): string;

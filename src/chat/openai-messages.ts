@@ -94,7 +94,6 @@ type Field = z.output<z.ZodObject<typeof assistantFields>>;
 /** Makes the error of a message. */
 export type Fail = (field: string, value: unknown, expected: string) => Error;
 
-/** Reads the JSON of a call's arguments. */
 export type ReadArguments = (text: string, tool: string) => Pick<ToolCall, "arguments" | "argumentsText">;
 
 /** The assistant's message. @throws what `fail` makes for one with nothing in it, or with two different texts of one kind */

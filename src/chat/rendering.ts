@@ -15,7 +15,6 @@ export type ToolsIn = NonNullable<ChatSettings["tools"]>;
 export interface Rendering {
   readonly render: Render;
   readonly control: ControlTokens;
-  /** The format of calls; undefined if it is unknown. */
   readonly format: CallFormat | undefined;
   readonly found: FoundFormat;
   /** The name of the format that an unknown one probably is. */

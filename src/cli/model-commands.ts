@@ -4,7 +4,6 @@ import { evaluationFlags, optionName } from "./settings.ts";
 
 const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 
-/** Adds the command that measures a model. */
 export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples, subjects, evalOptions }) => {
   const command = withModes(
     withSettings(program.command("eval"), evaluationFlags),

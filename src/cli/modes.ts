@@ -29,7 +29,6 @@ export function modesOf(command: Command): readonly Mode[] {
 /** Options that hold for every mode. */
 const always: readonly string[] = ["debug", "allowUnwalledPython"];
 
-/** The name of an option as it is written. */
 export function written(command: Command, name: string): string {
   return command.options.find((option) => option.attributeName() === name)?.long ?? `--${name}`;
 }

@@ -141,7 +141,6 @@ function useOfModel(run: string, before: string, flags: TrainFlags): Next {
   return [[`${commandPrefix()} ${compared}`, "measure the agent with both models, task by task"]];
 }
 
-/** The command that trains, with these options. */
 export function trainingCommand(options: string, flags: TrainFlags): string {
   const { agent } = flags;
   if (agent === undefined) return `${commandPrefix()} train ${options}${configFlag(flags)}`;

@@ -1,7 +1,6 @@
 import { runsFolder } from "../runs/layout.ts";
 import { type AddCommands, debuggable } from "./command-tools.ts";
 
-/** Adds the commands that list runs and show one. */
 export const runCommands: AddCommands = (program, { screen, examples }) => {
   const runs = debuggable(program.command("runs"))
     .summary("list runs, show one")

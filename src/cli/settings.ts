@@ -2,7 +2,6 @@ import { ConfigError } from "../core/errors.ts";
 import { jsonOf } from "../core/json.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 
-/** A flag for a setting. */
 export interface SettingFlag {
   readonly flag: string;
   /** The setting's path. */

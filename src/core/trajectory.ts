@@ -119,7 +119,6 @@ export interface Trajectory {
   /** Rollouts of the same task in the same step share a group. */
   readonly group: string;
   readonly task: string;
-  /** The task's kind, where its environment names one. */
   readonly kind?: string;
   /** The task's scenario, where its environment names one. */
   readonly scenario?: string;

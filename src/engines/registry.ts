@@ -81,7 +81,6 @@ export interface EngineDiagnosis {
     readonly check: () => Finding | Promise<Finding>;
     readonly required?: true;
   }[];
-  /** Describes the model of a folder. */
   describe(folder: string): Promise<Finding>;
   /** Says what memory the model takes. */
   memory(folder: string, sampling: EngineUse, training: EngineUse): Promise<Finding>;

@@ -233,7 +233,6 @@ export interface EpisodeLimits {
   readonly turnsPerRequest?: number;
 }
 
-/** An answer to one call. */
 export interface CallAnswer {
   /** The text that the model reads. */
   readonly content: string;

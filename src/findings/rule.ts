@@ -26,7 +26,6 @@ export interface StepFacts extends EpisodeFacts {
   /** Groups that the update learns from. */
   readonly trained: readonly Group[];
   readonly record: StepRecord;
-  /** Evaluations before training. */
   readonly before: readonly EvaluationRecord[];
   /** The steps before, newest last: at most `rememberedSteps`. */
   readonly history: readonly StepRecord[];

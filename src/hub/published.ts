@@ -89,7 +89,6 @@ export const publishedModels = {
 
 export const publishedNames: readonly string[] = Object.keys(publishedModels);
 
-/** The published model of a name; undefined if there is none. */
 export function publishedModel(name: string): PublishedModel | undefined {
   return Object.entries(publishedModels).find(([each]) => each === name)?.[1];
 }

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { common, eachEpisode } from "./reward-kind.ts";
 
-/** The reward of the environment. */
 export const environment = eachEpisode({
   settings: z.strictObject({ kind: z.literal("environment"), weight: common.weight }),
   score: ({ reward }) => reward,

@@ -7,7 +7,6 @@ export interface RolloutOptions {
   readonly seed: number;
   /** Names of the random numbers, where they are not those of the id and the group: episodes with the same names draw alike. */
   readonly draws?: { readonly id: string; readonly group: string };
-  /** Limit of assistant turns. */
   readonly maxTurns: number;
   /** Limit of assistant turns since the last message of a user. Default none. */
   readonly maxTurnsPerRequest?: number;

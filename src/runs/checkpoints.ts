@@ -41,7 +41,6 @@ export async function writeCheckpoint(
   return path;
 }
 
-/** The folder in which a checkpoint's engine state lies. */
 export function engineStateFolder(folder: string, step: number): string {
   return join(layout.checkpoint(folder, step), "engine");
 }

@@ -15,7 +15,6 @@ export interface TurnCredit {
   readonly advantage?: number;
   /** SeeUPO's M, which multiplied the advantage. */
   readonly factor?: number;
-  /** Learning rate of the optimiser step. */
   readonly learningRate: number;
   /** w of the objective Σ w·log π that the step climbed, one per action token. */
   readonly weights: readonly number[];

@@ -23,7 +23,6 @@ export const indexLineSchema = z.object({
   /** Relative to the run's folder. */
   file: z.string(),
   source: z.enum(sources),
-  /** The split of an evaluation. */
   split: z.string().optional(),
   /** The decoding of an evaluation. */
   decoding: z.enum(decodings).optional(),

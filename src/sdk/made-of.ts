@@ -14,7 +14,6 @@ export type MadeOf = Readonly<Record<string, string>>;
 /** Training tasks that are looked at. Those of an evaluation are all of them. */
 const trainingTasks = 64;
 
-/** Digests of the code of an environment and of rewards that are in files, and of conversations. */
 export async function codeAndData(config: TrainingConfig, environment: Environment, user: UserConfig): Promise<MadeOf> {
   const files = [environment, ...rewardsFromCode(user)].flatMap(filesOf);
   const code = Object.entries(codeDigests(files)).map(([name, digest]) => [`code ${name}`, digest]);

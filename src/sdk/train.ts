@@ -316,7 +316,6 @@ export function openingLine({ config, environment, resume }: Pick<RunPlan, "conf
   return `${resume ? "Continuing" : "Training"} ${model === "default" ? "the default model" : model} in "${environment.name}" by ${algorithm.kind}: ${size}`;
 }
 
-/** Episodes that a training step plays. */
 export function episodesPerStep({ algorithm, rollout }: TrainingConfig): number {
   return algorithm.kind === "sft" ? 0 : rollout.tasksPerStep * rollout.groupSize;
 }

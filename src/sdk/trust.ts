@@ -4,7 +4,6 @@ import { RunError } from "../core/errors.ts";
 
 /** A record came from elsewhere, and its settings would act on this machine. */
 export class UntrustedError extends RunError {
-  /** The folder of the record. */
   readonly folder: string;
   /** The acts of the record, as a sentence without its subject. */
   readonly doing: string;

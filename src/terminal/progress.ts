@@ -143,7 +143,6 @@ const supervisedColumns: readonly Column[] = [
   time,
 ];
 
-/** The columns of a step on rollouts. */
 const rolloutColumns: readonly Column[] = [
   step,
   { heading: "reward", width: 7, text: ({ metrics }) => fixed(metrics.reward) },

@@ -49,7 +49,6 @@ export class TrainingRun {
   /** Versions of the weights after the newest finished step. */
   #versions: string;
   #history: readonly StepRecord[];
-  /** Evaluations before training. */
   #before: readonly EvaluationRecord[] = [];
 
   private constructor(args: TrainArguments, { progress, critic, tools }: Opened) {

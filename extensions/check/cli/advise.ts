@@ -128,7 +128,7 @@ async function speedOf({ engine }: TrainingConfig): Promise<Speed> {
 interface Speed {
   readonly gflops: number;
   readonly provider: string;
-  /** What other programs took while it was measured. */
+  /** The share that other programs took while it was measured. */
   readonly load: string | undefined;
 }
 

@@ -2,7 +2,6 @@ import { type AddCommands, withSettings } from "../../../src/cli/command-tools.t
 import { withModes } from "../../../src/cli/modes.ts";
 import { doctorFlags, environmentCheckFlags } from "../../../src/cli/settings.ts";
 
-/** Adds the command that checks this machine. */
 export const doctorCommands: AddCommands = (program, { screen, exit }) => {
   withSettings(program.command("doctor"), doctorFlags)
     .summary("check this machine and a model")

@@ -1,7 +1,6 @@
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
 
-/** Adds the command that serves the dashboard. */
 export const dashboardCommands: AddCommands = (program, { screen, examples }) => {
   debuggable(program.command("dashboard"))
     .summary("look at runs in a browser")

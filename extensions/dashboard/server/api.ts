@@ -70,7 +70,6 @@ export interface RunDetail {
   readonly summary?: Summary;
   readonly messages: readonly RunMessage[];
   readonly live?: LiveStatus;
-  /** Steps that have credits. */
   readonly creditSteps: readonly number[];
 }
 

@@ -1,6 +1,5 @@
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
 
-/** Adds `demo`. */
 export const demoCommands: AddCommands = (program, { screen, exit, examples }) => {
   debuggable(program.command("demo"))
     .summary("train a published model, on this machine")

@@ -2,7 +2,6 @@ import { type AddCommands, commandNamed, debuggable, trusting, withSettings } fr
 import { withModes } from "../../../src/cli/modes.ts";
 import { chatFlags } from "../../../src/cli/settings.ts";
 
-/** Adds the command that talks to a model. */
 export const chatCommands: AddCommands = (program, { screen, exit, examples }) => {
   withSettings(program.command("chat"), chatFlags)
     .summary("talk to a model")

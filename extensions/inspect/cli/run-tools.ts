@@ -39,7 +39,6 @@ interface ModelFlags {
   readonly step?: string;
 }
 
-/** Writes the model of a run's checkpoint. */
 export async function checkpointModelCommand(folder: string, { out, step }: ModelFlags, screen: Screen): Promise<void> {
   readRun(folder);
   const written = await writeCheckpointModel(folder, out, wholeNumber("--step", step));

@@ -50,7 +50,6 @@ const trajectoryColumns = [
   ["entropy", "DOUBLE"],
 ] as const;
 
-/** One row a trajectory, as the index has it. */
 export function trajectoryTable(folder: string): Table {
   const entries = filterIndex(readIndex(folder), {}).map(entryAt);
   return { columns: trajectoryColumns, rows: entries.map((entry) => trajectoryColumns.map(([name]) => entry[name] ?? null)) };

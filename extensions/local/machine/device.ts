@@ -15,7 +15,6 @@ export type Precision = (typeof precisions)[number];
 export interface SessionOptions {
   /** The library that runs ONNX models. Default: ONNX Runtime's binding for Node. */
   readonly runtime?: Runtime;
-  /** The number of threads of the CPU. */
   readonly threads: number;
   /** The CPU if left out. */
   readonly provider?: Provider;

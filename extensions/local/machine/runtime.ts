@@ -1,7 +1,6 @@
 import type { InferenceSession } from "onnxruntime-common";
 import { withPackage } from "../../../src/core/optional-package.ts";
 
-/** A tensor of a runtime. */
 export interface RuntimeTensor {
   /** Float32Array for numbers. */
   readonly data: unknown;

@@ -73,9 +73,7 @@ export interface SlotEntries {
   fit(rows: number): void;
   /** Gives all memory back. */
   clear(): void;
-  /** Appends new tokens of some rows to their slots. */
   append(rows: readonly Appended[], from: NewEntries): void;
-  /** Copies the first tokens of one slot to another. */
   copy(from: number, to: number, tokens: number): void;
   /** Copies the first tokens of a slot of another cache, or of this one. */
   copyFrom(other: SlotEntries, from: number, to: number, tokens: number): void;

@@ -154,7 +154,6 @@ export function byToken(rows: readonly Row[]): Row[][] {
   return [...groups.values()];
 }
 
-/** Marks the first `length` tokens of a row as cached. */
 export function markCached(row: Row, length: number): void {
   row.tokens.push(...row.pending.splice(0, length - row.tokens.length));
 }
@@ -171,7 +170,6 @@ export function isCancelled({ request }: Row): boolean {
   return request.signal?.aborted ?? false;
 }
 
-/** The error of a request that was cancelled. */
 export function cancelled(): EngineError {
   return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
 }

@@ -102,7 +102,6 @@ interface Cut {
   readonly window: number;
 }
 
-/** Cuts the queries of a row into blocks. */
 function blocksOf({ parents, positions }: Row, { base, first, nodes, most, window }: Cut): AttentionBlock[] {
   const blocks: AttentionBlock[] = [];
   /** The block that a node was last seen in, and its column there. */

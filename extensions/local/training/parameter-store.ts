@@ -9,7 +9,6 @@ import { rowsOf } from "./rows.ts";
 export type Placed = ReadonlyMap<string, Float32Array | DeviceTensor>;
 
 export type DeviceTensors = ReadonlyMap<string, DeviceTensor>;
-/** Shapes by name. */
 export type Shapes = ReadonlyMap<string, readonly number[]>;
 
 /**

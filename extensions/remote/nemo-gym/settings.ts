@@ -5,7 +5,6 @@ import { remoteSettingsShape } from "../shared/settings.ts";
 
 const { executionErrors: _, ...shared } = remoteSettingsShape;
 
-/** Settings of `nemo-gym:` environments. */
 export const nemoGymSettingsSchema = settingsDoor("settings of NeMo Gym", {
   ...shared,
   /** Files of rows in JSONL, one for each split, as the resource server's `data` folder has them. */

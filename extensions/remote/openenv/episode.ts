@@ -26,7 +26,6 @@ export function actingOf(action: ActionSchema, settings: OpenenvSettings): Actin
   return field !== undefined && names.includes(field) ? { kind: "text", field } : undefined;
 }
 
-/** The action as one tool. Its metadata is for programs. */
 function stepTool({ title, description, properties, required, ...rest }: ActionSchema, settings: OpenenvSettings): Tool {
   const { metadata: _, ...parameters } = properties;
   const about = description?.trim() ?? title;

@@ -155,7 +155,6 @@ interface OrsOpening extends Pick<Episode, "messages" | "tools"> {
   readonly terminal: TerminalTool | undefined;
 }
 
-/** One episode on a session. */
 function orsEpisode(session: OrsSession, { messages, tools, terminal }: OrsOpening, settings: OrsSettings): Episode {
   const { maxOutput, executionErrors } = settings;
   const rewards = new Rewards(settings, spoken);

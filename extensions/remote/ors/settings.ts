@@ -4,7 +4,6 @@ import { settingsDoor } from "../../../src/core/door.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
-/** Settings of `ors:` environments. */
 export const orsSettingsSchema = settingsDoor("settings of ORS", {
   ...remoteSettingsShape,
   /** The environment's name on the server. Default: the server's first. */

@@ -20,7 +20,6 @@ const more = 1;
 const long = 2;
 const command = 4;
 
-/** One frame with its header. */
 export function frame(body: Uint8Array, flags: { readonly more?: boolean; readonly command?: boolean } = {}): Buffer {
   const bits = (flags.more ? more : 0) | (flags.command ? command : 0);
   const header = body.length > 255 ? Buffer.alloc(9) : Buffer.alloc(2);

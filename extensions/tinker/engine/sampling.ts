@@ -46,7 +46,6 @@ export function requestOf(request: SampleRequest, info: EngineInfo, wideSeeds: b
   return { call, greedy, stopStrings, decode: decode ?? (() => ""), signal };
 }
 
-/** Draws one sequence. */
 export async function drawOne(sampler: TinkerSampler, call: SampleCall, options?: CallOptions): Promise<SampledSequence> {
   const { sequences } = await sampler.sample(call, options);
   return present(sequences[0], "a sampled sequence");

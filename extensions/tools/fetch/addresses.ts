@@ -3,7 +3,6 @@ import type { LookupFunction } from "node:net";
 import ipaddr from "ipaddr.js";
 import { ToolError } from "../../../src/core/errors.ts";
 
-/** All addresses of a name. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>;
 
 export const resolveByDns: Resolve = (hostname) => dns.lookup(hostname, { all: true });

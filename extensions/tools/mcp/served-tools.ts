@@ -7,7 +7,6 @@ import { type Connection, createConnection, type McpServer } from "./connection.
 import { asText } from "./content.ts";
 import type { Mcp, mcpSettings } from "./settings.ts";
 
-/** The tools of an MCP server, as `connectMcp` returns them. */
 export async function servedTools(server: McpServer, settings: z.output<typeof mcpSettings>): Promise<Mcp> {
   const { name = "url" in server ? new URL(server.url).host : server.command, timeoutMs, startMs } = settings;
   const connection = createConnection(name, server, startMs);

@@ -59,7 +59,6 @@ async function instrument(stryker: string, files: readonly object[]) {
   return instrumented.parse(await new Instrumenter(quiet).instrument(files, options));
 }
 
-/** Returns every mutant of the files. */
 export async function mutantsOf(stryker: string, root: string, files: readonly string[]): Promise<Mutant[]> {
   const sources = files.map((name) => ({ name, mutate: true, content: readFileSync(join(root, name), "utf8") }));
   const { mutants } = await instrument(stryker, sources);

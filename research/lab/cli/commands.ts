@@ -1,6 +1,5 @@
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
 
-/** Adds the command that runs the theory lab. */
 export const labCommands: AddCommands = (program, { screen, errorScreen, examples }) => {
   debuggable(program.command("lab"))
     .summary("run the theory: which combinations converge")

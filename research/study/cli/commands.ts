@@ -2,7 +2,6 @@ import { Option } from "commander";
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
 import { withModes } from "../../../src/cli/modes.ts";
 
-/** Adds the command that runs studies. */
 export const studyCommands: AddCommands = (program, { screen, exit, examples }) => {
   const study = withModes(
     debuggable(program.command("study")),

@@ -1,6 +1,5 @@
 import { type AddCommands, debuggable, repeated, trusting } from "../../../src/cli/command-tools.ts";
 
-/** Adds the command that serves the Tinker interface. */
 export const tinkerServerCommands: AddCommands = (program, { screen, exit, examples }) => {
   trusting(debuggable(program.command("serve-tinker")))
     .summary("serve the engine of this machine over the Tinker interface")

@@ -31,7 +31,6 @@ export interface Estimate {
 /** Log-probs of action tokens, in nats, rows alike. */
 export type Scores = Policy["logprobs"];
 
-/** A model as `model` names it. */
 export interface NamedModel {
   readonly name: string;
   /** The path of the setting that names it, within the kind's own settings. */

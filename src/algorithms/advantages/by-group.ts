@@ -4,7 +4,6 @@ import type { Group, TrajectoryId } from "../../core/trajectory.ts";
 import { clamp } from "../objectives/objective.ts";
 import { differ } from "./statistics.ts";
 
-/** One advantage per trajectory, by its id. */
 export type Advantages = ReadonlyMap<TrajectoryId, number>;
 
 /** The advantage that a group of one gets: 0, since there is nothing to compare with, or its bare return, as in verl. */

@@ -51,7 +51,6 @@ export function isFork(trajectory: Pick<Trajectory, "branch">): boolean {
   return isBefore({ turn: 0, token: 0 }, sharedEnd(trajectory));
 }
 
-/** Trajectories forked from one path at one turn. */
 export interface Fork {
   readonly turn: number;
   readonly children: readonly Trajectory[];

@@ -51,7 +51,6 @@ export function episodeScales(episodes: readonly Episode[], aggregation: Aggrega
   );
 }
 
-/** The groups with each return changed. */
 export function withReturns(groups: readonly Group[], change: (trajectory: Trajectory) => number): Group[] {
   return groups.map((group) => ({
     ...group,

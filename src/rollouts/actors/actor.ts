@@ -43,7 +43,6 @@ export interface ActorSession {
   retract(act: Act): void;
 }
 
-/** An action. */
 export interface Act {
   readonly read: ReadAction;
   /** True if a limit of tokens cut it off: its calls are not made. */

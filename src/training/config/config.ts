@@ -99,7 +99,6 @@ export function isEnvironment(value: UserConfig["environment"]): value is Enviro
   return typeof value === "object" && value !== null && "start" in value && typeof value.start === "function";
 }
 
-/** The rewards of a configuration that are functions. */
 export function rewardsFromCode({ rewards }: UserConfig): Reward[] {
   return Array.isArray(rewards) ? rewards.filter(isReward) : [];
 }

@@ -21,7 +21,6 @@ export function isBundled(model: string): boolean {
   return model === "default" || model.startsWith(bundledPrefix);
 }
 
-/** True if an environment has a model of its own. */
 export function hasBundledModel(environment: string): boolean {
   return bundledModels().includes(environment);
 }

@@ -30,7 +30,6 @@ export type JudgeAnswers = (
 
 let judgeAnswers: JudgeAnswers | undefined;
 
-/** Adds the judge of answers. */
 export function addJudge(judge: JudgeAnswers): void {
   judgeAnswers = judge;
 }

@@ -104,7 +104,6 @@ function usageOf(turns: readonly Turn[]): Pick<Summarised, "usage"> {
   };
 }
 
-/** The attempts at each task. */
 function attemptsOf(groups: readonly Group[]): number {
   return present(groups[0], "a task").trajectories.length;
 }

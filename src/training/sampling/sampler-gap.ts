@@ -10,7 +10,6 @@ export type SamplerGap = {
   readonly samplerGapTokens: number;
 };
 
-/** The limit of a gap. */
 export interface GapLimit {
   readonly nats: number;
   /** Tokens of which one may be beyond it. None may where left out. */

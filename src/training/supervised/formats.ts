@@ -2,7 +2,6 @@ import type { z } from "zod";
 import { type DoorDetails, nearestIssue } from "../../core/door.ts";
 import { ConfigError } from "../../core/errors.ts";
 
-/** A format of rows that are conversations. */
 export interface ConversationFormat {
   /** Whether a row is in it. */
   readonly recognises: (row: unknown) => boolean;

@@ -11,7 +11,6 @@ export function cudaFolder(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "retrograde", `cuda-${cudaRuntime}`);
 }
 
-/** Whether all libraries of a wheel are in a folder. */
 export function holds(folder: string, { libraries }: Pick<CudaWheel, "libraries">): boolean {
   return Object.entries(libraries).every(([name, bytes]) => sizeOf(join(folder, name)) === bytes);
 }

@@ -74,7 +74,6 @@ const tekken =
 interface PreTokenizer {
   /** Cuts texts before bytes are merged; at GPT-2's own pattern if left out. */
   readonly pattern?: string;
-  /** Every digit is a piece of its own. */
   readonly digits?: true;
   readonly normalizer?: { readonly type: "NFC" };
   /** A piece that is a token is that token, whatever its merges say. */

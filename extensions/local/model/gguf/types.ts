@@ -133,7 +133,6 @@ const refused: Readonly<Record<number, string>> = {
   ...{ 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4" },
 };
 
-/** Names of the types that are read. */
 export const ggufTypeNames: readonly string[] = Object.values(types).map(({ name }) => name);
 
 /** The type with a number. @returns its name, or the number, where it is not read */
