@@ -47,3 +47,13 @@ test("turns that a branch shares count once", () => {
   expect(start.map(({ count }) => count)).toEqual([1, 1, 1]);
   expect(tool.find(({ offset }) => offset === 0)).toEqual({ offset: 0, mean: 6, count: 2 });
 });
+
+test("tokens of an action that a branch shares count once", () => {
+  const fork = trajectory([turns[0], turn([9, 4])], { from: "a", turn: 1, kept: 1 });
+  const { tool } = entropyAround([trajectory(turns.slice(0, 2)), fork], { before: 1, after: 2 });
+  expect(tool).toEqual([
+    { offset: -1, mean: 3, count: 1 },
+    { offset: 0, mean: 9, count: 1 },
+    { offset: 1, mean: (8 + 4) / 2, count: 2 },
+  ]);
+});

@@ -15,6 +15,7 @@ import type { UserConfig } from "../config/user-config.ts";
 import type { TrainingEvent } from "../record/events.ts";
 import { train } from "../trainer.ts";
 import { branchingMetrics, branchShares, checkBranching, toolCallsSpent } from "./branching.ts";
+import { rolloutMetrics } from "./rollout-metrics.ts";
 
 const small: UserConfig = {
   environment: "looking",
@@ -72,9 +73,13 @@ test.each([
   { kind: "arpo", attribution: "tree" },
   { kind: "seeupo", advantage: "tree" },
   { kind: "grpo" },
+  { kind: "custom", advantage: { kind: "dual-group" }, update: { kind: "appo" } },
 ] as const)("trees train by %j", async (algorithm) => {
   const folder = newFolder();
-  await work(folder, { algorithm, rollout: { branching: {} }, steps: 1 });
+  const inside = algorithm.kind === "custom";
+  await work(folder, { algorithm, rollout: { branching: inside ? { rule: { kind: "appo" } } : {} }, steps: 1 });
+  const kept = readTrajectories(folder, 1).flatMap(({ branch }) => branch?.kept ?? []);
+  expect(kept.length > 0 && Math.min(...kept) > 0).toBe(inside);
   const [{ metrics }] = readMetrics(folder);
   expect(metrics.forksCloned).toBeGreaterThan(0);
   expect(metrics.samplerGapMax).toBeLessThan(1e-9);
@@ -116,6 +121,17 @@ const turn = (toolCalls: number, branching?: Turn["branching"]): Turn => ({
 const leaf = (id: string, turns: readonly Turn[], branch?: Trajectory["branch"]): Trajectory => ({
   ...{ id, group: "g", task: "t", turns, reward: 0, scores: {}, stopReason: "done", messages: [] },
   ...(branch === undefined ? {} : { branch }),
+});
+
+test("the mean entropy counts tokens that branches share once", () => {
+  const of = (...entropies: number[]): Turn => ({ ...turn(0), action: entropies.map(() => 1), entropies });
+  const second = { ...of(4, 6), turn: 1 };
+  const a = leaf("a", [of(2), { ...of(4, 8), turn: 1 }]);
+  // 2, 4 and 8 of the one; before the action 4 and 6 of the other, or behind its first token 6 alone.
+  const entropyWith = (branch: Trajectory["branch"]) =>
+    rolloutMetrics([{ id: "g", trajectories: [a, leaf("b", [of(2), second], branch)] }], 0).entropy;
+  expect(entropyWith({ from: "a", turn: 1 })).toBe((2 + 4 + 8 + 4 + 6) / 5);
+  expect(entropyWith({ from: "a", turn: 1, kept: 1 })).toBe((2 + 4 + 8 + 6) / 4);
 });
 
 test("calls of shared turns are counted once, and again where a fork repeated them", () => {

@@ -46,3 +46,16 @@ test("the deepest branch of a failed episode takes its place in the tree", () =>
   expect(advantages.get("late")).toEqual([0.25, -0.25, -0.25]);
   expect(advantages.get("early")).toEqual([0.75, 0.75]);
 });
+
+test("of branches inside of one action the one that keeps most of it takes the place", () => {
+  const tree = [
+    episode("root", 0, broken),
+    episode("more", 1, { branch: { from: "root", turn: 1, kept: 5 } }),
+    episode("less", 0, { branch: { from: "root", turn: 1, kept: 4 } }),
+  ];
+  const [{ trajectories }] = withoutFailures([{ id: "g", trajectories: tree }]).groups;
+  expect(trajectories.map(({ id, branch }) => [id, branch])).toEqual([
+    ["more", undefined],
+    ["less", { from: "more", turn: 1, kept: 4 }],
+  ]);
+});
