@@ -1,5 +1,5 @@
 import { seeupoSetup } from "./setups/seeupo.ts";
 
-const { config, sources, notes } = seeupoSetup("appworld", "Qwen/Qwen3-14B", "grpo");
+const { config, sources, notes } = seeupoSetup("appworld", "grpo");
 
 export { config as default, notes, sources };

@@ -1,5 +1,5 @@
 import { seeupoSetup } from "./setups/seeupo.ts";
 
-const { config, sources, notes } = seeupoSetup("appworld", "Qwen/Qwen3-14B", "ppo");
+const { config, sources, notes } = seeupoSetup("appworld", "ppo");
 
 export { config as default, notes, sources };

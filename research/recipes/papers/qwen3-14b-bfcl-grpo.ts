@@ -1,5 +1,5 @@
 import { seeupoSetup } from "./setups/seeupo.ts";
 
-const { config, sources, notes } = seeupoSetup("bfcl", "Qwen/Qwen3-14B", "grpo");
+const { config, sources, notes } = seeupoSetup("bfcl", "grpo");
 
 export { config as default, notes, sources };

@@ -94,17 +94,15 @@ const ours = "of this file: the paper's code has no such setting";
  * ARPO (arXiv:2507.19849) as the authors' launch files run in effect: RUC-NLPIR/ARPO, commit a95cd08. R7, D8 and D14 are
  * ARPO/scripts/ARPO_7B_Reasoning_1node.sh, ARPO_8B_Deepsearch_1node.sh and ARPO_14b_Deepsearch_1node.sh; Y and YD scripts/config/ppo_trainer.yaml
  * and ppo_trainer_dr.yaml; W/ verl_arpo_entropy/verl/; RT its vllm_rollout_with_tools.py.
- * @param published whether the launch file is that of this model
  */
-export function arpoSetup(launch: keyof typeof launches, model: string, published: boolean): Setup {
+export function arpoSetup(launch: keyof typeof launches, model: string): Setup {
   const { task, file, defaults, data, validationTasks, lines, ...numbers }: Launch = launches[launch];
-  const because = published ? "" : "; assumed: this model has no launch file";
-  const at = (line: Line) => `${file}:${lines[line]}${because}`;
-  const D = (line: string) => `default of ${defaults}:${line}${because}`;
-  const RT = (line: string) => `RT:${line}${because}`;
+  const at = (line: Line) => `${file}:${lines[line]}`;
+  const D = (line: string) => `default of ${defaults}:${line}`;
+  const RT = (line: string) => `RT:${line}`;
   const trees = `${at("leaves")}, and ${lines.first} for those that begin at the root`;
   const table: Table = {
-    "environment.name": ["deep-research", `RT: the rollout with tools${because}`],
+    "environment.name": ["deep-research", "RT: the rollout with tools"],
     "environment.settings.data": [data, `${at("train")}, ${lines.validation}`],
     "environment.settings.search": [{ kind: "serper" }, "of this file: there a paid proxy of Bing, which cannot be had"],
     "environment.settings.protocol": ["training", RT("340-354")],
@@ -112,16 +110,16 @@ export function arpoSetup(launch: keyof typeof launches, model: string, publishe
       { calls: numbers.calls, resultLength: 1000, responseTokens: numbers.responseTokens },
       `${defaults}:153, 173-175; ${at("lengths")}`,
     ],
-    "environment.settings.grader": ["f1", `W/utils/reward_score/deep_research.py:304-351, named at R7:66${because}`],
-    "environment.settings.python": [{ timeoutMs: 120_000 }, `${defaults}:154-156${because}`],
+    "environment.settings.grader": ["f1", "W/utils/reward_score/deep_research.py:304-351, named at R7:66"],
+    "environment.settings.python": [{ timeoutMs: 120_000 }, `${defaults}:154-156`],
     model: [model, `${at("model")}: a placeholder; the cold start's checkpoint belongs here`],
     engine: [
       { kind: "tinker", url: "http://127.0.0.1:8000", model, rank: 0 },
       `${ours}; rank 0: all weights are trained, as FSDP does there`,
     ],
-    "algorithm.kind": ["arpo", `R7:54, 105${because}`],
+    "algorithm.kind": ["arpo", "R7:54, 105"],
     "algorithm.attribution": ["soft", RT("552-555")],
-    "algorithm.advantage.std": ["group", `core_algos.py:113-166${because}`],
+    "algorithm.advantage.std": ["group", "core_algos.py:113-166"],
     "algorithm.update.clip": [{ low: 0.2, high: 0.2 }, D("52-54")],
     "algorithm.update.dualClip": [3, D("52-54")],
     "algorithm.aggregation": ["token-mean", D("55")],
@@ -150,8 +148,8 @@ export function arpoSetup(launch: keyof typeof launches, model: string, publishe
     "optimizer.learningRate": [1e-6, at("rate")],
     "optimizer.schedule": ["constant", D("68-72")],
     "optimizer.warmupSteps": [0, D("68-72")],
-    "optimizer.beta1": [0.9, `default of W/workers/fsdp_workers.py:361${because}`],
-    "optimizer.beta2": [0.999, `default of W/workers/fsdp_workers.py:361${because}`],
+    "optimizer.beta1": [0.9, "default of W/workers/fsdp_workers.py:361"],
+    "optimizer.beta2": [0.999, "default of W/workers/fsdp_workers.py:361"],
     "optimizer.epsilon": [1e-8, "torch's default"],
     "optimizer.weightDecay": [0.01, D("74")],
     "optimizer.clipNorm": [1, D("49")],
@@ -163,11 +161,10 @@ export function arpoSetup(launch: keyof typeof launches, model: string, publishe
     "evaluation.greedy": [false, `${ours}; the one attempt is greedy already`],
     "evaluation.during": [{ every: 5, split: "validation", tasks: validationTasks }, at("test")],
     "checkpoint.every": [5, at("save")],
-    "checkpoint.keep": [Math.ceil(numbers.batches / 5), `default of Y:299: all are kept${because}`],
+    "checkpoint.keep": [Math.ceil(numbers.batches / 5), "default of Y:299: all are kept"],
   };
   return setup(table, [
     "Sources: RUC-NLPIR/ARPO, commit a95cd08: R7, D8, D14 are ARPO/scripts/ARPO_7B_Reasoning_1node.sh, ARPO_8B_Deepsearch_1node.sh, ARPO_14b_Deepsearch_1node.sh; Y and YD ppo_trainer.yaml and ppo_trainer_dr.yaml; RT vllm_rollout_with_tools.py. This file has not been run.",
-    ...(published ? [] : [`No launch file for this model is published: values are those of ${file}.`]),
     "The data files are ARPO's own and are not part of this package; the search needs a key (SERPER_API_KEY).",
     "There: entropies are compared with the first batch's, which are never cleared; here with those of the same rollout.",
     "There: leaves of a tree are dealt to mini-batches by rows, and trees that cannot branch repeat their last leaf; here whole trees, filled by new rollouts.",

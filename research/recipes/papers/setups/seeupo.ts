@@ -1,7 +1,6 @@
 import { type Setup, setup, type Table } from "./setup.ts";
 
-type Algorithm = "seeupo" | "grpo" | "gspo" | "ppo" | "rloo";
-type Model = "Qwen/Qwen3-14B" | "Qwen/Qwen2.5-14B-Instruct";
+type Algorithm = "seeupo" | "grpo" | "gspo" | "ppo";
 /** Lines of the launch file of a world, by what they set. */
 type Line = "model" | "tasks" | "batch" | "group" | "turns" | "tokens" | "temperature" | "rate" | "kl" | "epochs" | "updates";
 
@@ -64,30 +63,24 @@ const ours = "of this file: the paper's code has no such setting";
 /**
  * SeeUPO (arXiv:2602.06554) and its baselines on BFCL v4 multi-turn and AppWorld, as the authors' launch files run in effect:
  * modelscope/AgentEvolver, branch seeupo, commit e59dea4. BF-x is launcher/qwen3_bfcl/qwen3-x-bfcl.yaml, AW-x
- * launcher/qwen3_appworld/qwen3-x-appworld.yaml, C/ is external/verl/verl/trainer/config/, ALG is verl's core_algos.py.
+ * launcher/qwen3_appworld/qwen3-x-appworld.yaml, C/ is external/verl/verl/trainer/config/.
  */
-export function seeupoSetup(world: keyof typeof worlds, model: Model, algorithm: Algorithm): Setup {
+export function seeupoSetup(world: keyof typeof worlds, algorithm: Algorithm): Setup {
   const { file, environment, rewardSource, lines, maxTokens, validation, saveEvery, ...about }: World = worlds[world];
-  const own = algorithm === "rloo" ? "seeupo" : algorithm;
-  const published = model === "Qwen/Qwen3-14B" && algorithm !== "rloo";
-  const because = published ? "" : "; assumed: this run has no launch file";
   /** Lines of the ppo files from 63 on are two fewer. */
-  const shifted = (line: number) => (own === "ppo" && line >= 63 ? line - 2 : line);
+  const shifted = (line: number) => (algorithm === "ppo" && line >= 63 ? line - 2 : line);
   /** Where only the line of the AppWorld file is known; the others have the same lines there. */
-  const AW = (line: number) => `AW-${own}:${shifted(line)}${because}`;
-  const at = (line: Line) => `${file}-${own}:${shifted(lines[line])}${because}`;
-  const C = (path: string) => `default of C/${path}${because}`;
+  const AW = (line: number) => `AW-${algorithm}:${shifted(line)}`;
+  const at = (line: Line) => `${file}-${algorithm}:${shifted(lines[line])}`;
+  const C = (path: string) => `default of C/${path}`;
   const table: Table = {
-    environment: [environment, `${rewardSource}${because}`],
-    model: [
-      model,
-      model === "Qwen/Qwen3-14B" ? at("model") : "named by the paper without its variant; the launch file is not published",
-    ],
+    environment: [environment, `${rewardSource}`],
+    model: ["Qwen/Qwen3-14B", at("model")],
     engine: [
-      { kind: "tinker", url: "http://127.0.0.1:8000", model, rank: 0 },
+      { kind: "tinker", url: "http://127.0.0.1:8000", model: "Qwen/Qwen3-14B", rank: 0 },
       `${ours}; rank 0: all weights are trained, as FSDP does there`,
     ],
-    ...algorithmTable(algorithm, { AW, at, C, because }),
+    ...algorithmTable(algorithm, { AW, at, C }),
     "rollout.tasksPerStep": [32, at("batch")],
     "rollout.groupSize": [8, at("group")],
     "rollout.split": ["train", at("tasks")],
@@ -99,8 +92,8 @@ export function seeupoSetup(world: keyof typeof worlds, model: Model, algorithm:
     "optimizer.learningRate": [1e-6, at("rate")],
     "optimizer.schedule": ["constant", C("actor/dp_actor.yaml:48; actor.yaml:117, 126")],
     "optimizer.warmupSteps": [0, C("actor/actor.yaml:117, 126")],
-    "optimizer.beta1": [0.9, `default of fsdp_workers.py:436${because}`],
-    "optimizer.beta2": [0.999, `default of fsdp_workers.py:436${because}`],
+    "optimizer.beta1": [0.9, "default of fsdp_workers.py:436"],
+    "optimizer.beta2": [0.999, "default of fsdp_workers.py:436"],
     "optimizer.epsilon": [1e-8, "torch's default"],
     "optimizer.weightDecay": [0.01, C("actor/actor.yaml:123")],
     "optimizer.clipNorm": [1, C("actor/dp_actor.yaml:23")],
@@ -112,14 +105,13 @@ export function seeupoSetup(world: keyof typeof worlds, model: Model, algorithm:
     "evaluation.greedy": [false, `${ours}; all attempts are greedy already`],
     "evaluation.during": [
       { every: 5, split: validation.split, tasks: validation.tasks },
-      `${file}-${own}:${about.evaluationLines}${because}; the published runs have no other validation split`,
+      `${file}-${algorithm}:${about.evaluationLines}; the published runs have no other validation split`,
     ],
-    "checkpoint.every": [saveEvery, `${file}-${own}:${about.saveLines}${because}`],
-    "checkpoint.keep": [3, `${file}-${own}:${about.saveLines}${because}`],
+    "checkpoint.every": [saveEvery, `${file}-${algorithm}:${about.saveLines}`],
+    "checkpoint.keep": [3, `${file}-${algorithm}:${about.saveLines}`],
   };
   return setup(table, [
     "Sources: modelscope/AgentEvolver, branch seeupo, commit e59dea4; BF-x is launcher/qwen3_bfcl/qwen3-x-bfcl.yaml, AW-x qwen3_appworld/qwen3-x-appworld.yaml beside it. This file has not been run.",
-    ...(published ? [] : ["No launch file of this run is published: values are those of the Qwen3 run."]),
     ...about.notes,
     algorithm === "seeupo"
       ? "There: M of a padded turn moves and its KL counts; here a trajectory has only the turns that it has."
@@ -140,10 +132,9 @@ interface Citations {
   readonly AW: (line: number) => string;
   readonly at: (line: Line) => string;
   readonly C: (file: string) => string;
-  readonly because: string;
 }
 
-function algorithmTable(algorithm: Algorithm, { AW, at, C, because }: Citations): Table {
+function algorithmTable(algorithm: Algorithm, { AW, at, C }: Citations): Table {
   const kl: Table = {
     "algorithm.klCoef": [0.002, `${at("kl")} and the two lines below`],
     "algorithm.klEstimator": ["k3", `${at("kl")} and the two lines below`],
@@ -155,7 +146,7 @@ function algorithmTable(algorithm: Algorithm, { AW, at, C, because }: Citations)
       "algorithm.kind": ["seeupo-code", AW(62)],
       "algorithm.order": ["reverse", AW(59)],
       "algorithm.normalisation": ["batch", AW(68)],
-      "algorithm.advantageBound": [3, `ba_ray_trainer.py:465-472${because}`],
+      "algorithm.advantageBound": [3, "ba_ray_trainer.py:465-472"],
       "algorithm.advantageFactor": [true, AW(62)],
       "algorithm.carryClip": [{ low: 0.2, high: 0.2 }, AW(63)],
       "algorithm.level": ["token", `${C("actor/actor.yaml:48")}: in effect, though gspo is set where nothing reads it`],
@@ -165,14 +156,13 @@ function algorithmTable(algorithm: Algorithm, { AW, at, C, because }: Citations)
       ...kl,
     };
   const common: Table = {
-    "algorithm.kind": [algorithm, algorithm === "rloo" ? "ALG:446; no launch file" : AW(50)],
-    "algorithm.aggregation": ["sequence-mean-token-mean", `beyond_agent_dataflow.yaml:19${because}`],
-    "algorithm.entropyCoef": [0, `beyond_agent_dataflow.yaml:18${because}`],
+    "algorithm.kind": [algorithm, AW(50)],
+    "algorithm.aggregation": ["sequence-mean-token-mean", "beyond_agent_dataflow.yaml:19"],
+    "algorithm.entropyCoef": [0, "beyond_agent_dataflow.yaml:18"],
     "algorithm.epochs": [1, at("updates")],
     "algorithm.miniBatches": [1, at("updates")],
     ...kl,
   };
-  if (algorithm === "rloo") return common;
   const update: Table = {
     "algorithm.update.clip": [{ low: 0.2, high: 0.2 }, clip],
     "algorithm.update.dualClip": [3, dual],

@@ -1,5 +1,0 @@
-import { seeupoSetup } from "./setups/seeupo.ts";
-
-const { config, sources, notes } = seeupoSetup("appworld", "Qwen/Qwen2.5-14B-Instruct", "rloo");
-
-export { config as default, notes, sources };
