@@ -33,5 +33,4 @@ export const commands: readonly AddCommands[] = [
 /** The subjects of `eval` besides models. */
 export const subjects: readonly EvalSubject[] = [agentSubject];
 
-/** Options of `eval`. */
 export const evalOptions: readonly EvalOptions[] = [judgeOptions];

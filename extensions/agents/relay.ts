@@ -10,7 +10,6 @@ import { type Heard, Hearing } from "./heard.ts";
 export interface Relay {
   /** With the path of the server's own address. */
   readonly baseUrl: string;
-  /** Opens the way for one attempt. */
   open(): RelayedAttempt;
   close(): Promise<void>;
 }
@@ -25,7 +24,6 @@ export interface RelayedAttempt {
   end(): void;
 }
 
-/** The answers to one attempt. */
 interface Seen {
   waiting: number;
   answered: number;

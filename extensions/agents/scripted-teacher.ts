@@ -34,7 +34,6 @@ export type ScriptedTeacher = (request: TeacherRequest) => unknown;
 /** A strong model behind any server of the chat-completions protocol, a scripted expert, or the path of a module whose default export is one. */
 export type AgentTeacher = (AgentEndpoint & { readonly name: string }) | ScriptedTeacher | string;
 
-/** An opened teacher. */
 export interface AskedTeacher {
   /** Its name and address, or the digest of its code; without keys. Recordings of two teachers are not mixed. */
   readonly identity: string;
@@ -46,7 +45,6 @@ export interface AskedTeacher {
   ask(body: TeacherRequest, signal: AbortSignal): Promise<Completion>;
 }
 
-/** The time in which a script answers. */
 const scriptTimeMs = 60_000;
 
 /** Loads a teacher that is a module. @throws ConfigError if it is not one */

@@ -88,7 +88,6 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
   return environment;
 }
 
-/** The tasks of a training, in their two lists. */
 export function tasksOf<T extends TaskRequest>(tasks: AgentTraining<T>["tasks"]): SplitTasks<T> {
   // Tasks of a file have the fields that the reward reads: that is the user's to know.
   if (typeof tasks === "string") return splitTasks(readTasks(resolve(tasks)) as T[]);

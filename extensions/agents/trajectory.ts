@@ -3,7 +3,6 @@ import type { Outcome } from "../../src/core/outcome.ts";
 import type { KeptAnswer, Trajectory, Turn } from "../../src/core/trajectory.ts";
 import type { Heard } from "./heard.ts";
 
-/** An attempt of an agent at a task. */
 export interface Attempted {
   readonly outcome: Outcome;
   /** The agent's return value; absent where it raised an error. */

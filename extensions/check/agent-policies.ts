@@ -30,7 +30,6 @@ const say = (name: string, content: (view: LazyView, task: TaskRequest) => strin
 const lastOfUser = ({ conversation }: View) => conversation.findLast(({ role }) => role === "user")?.content ?? "";
 const closing = "Done.";
 
-/** Policies that call nothing. */
 export const silentPolicies: readonly LazyPolicy[] = [
   say("says nothing", () => ""),
   say(`says "${closing}"`, () => closing),

@@ -10,7 +10,6 @@ interface Place {
   answering: number;
 }
 
-/** The share of a server's places that one address may have. */
 const addressShare = 0.75;
 
 /**

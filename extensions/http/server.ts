@@ -66,7 +66,6 @@ export interface HttpService {
   readonly keepAliveMs?: number;
   /** True for a server that does not keep the process alive. */
   readonly background?: boolean;
-  /** Headers of every answer. */
   readonly headers?: Headers;
   /** @throws HttpError for a request that may not be made. It holds for upgrades too. */
   guard(request: IncomingMessage): void;

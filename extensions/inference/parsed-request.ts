@@ -69,7 +69,6 @@ export interface WireState {
   readonly id: string;
   /** Seconds. */
   readonly created: number;
-  /** The query of the request's address. */
   readonly query: URLSearchParams;
   /** The text of ids, and their number, of the requested model. */
   decode(tokens: readonly TokenId[]): string;

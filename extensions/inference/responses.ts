@@ -276,7 +276,6 @@ const callItem = (callId: string, name: string, args: string, status: string) =>
   ...{ type: "function_call", id: `fc_${callId}`, call_id: callId, name, arguments: args, status },
 });
 
-/** The answer's frame. */
 function frameOf(body: ResponsesBody, { id, created }: WireState, status: string): object {
   const { model, instructions, tools, tool_choice, parallel_tool_calls, text, temperature, top_p } = body;
   return {
@@ -303,7 +302,6 @@ function responseOf(reply: ConversationReply, output: readonly OutputItem[], bod
   };
 }
 
-/** An item that is being written. */
 interface OpenItem {
   readonly kind: "reasoning" | "text" | "call";
   /** The item's id; for a call the call's. */

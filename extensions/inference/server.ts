@@ -153,7 +153,6 @@ async function bodyOf(request: HttpRequest, { models, byKey }: InferenceOptions)
   });
 }
 
-/** The model's name in a body that is not checked yet. */
 function nameIn(bytes: Buffer): string {
   const { model } = (jsonOfBody(bytes) ?? {}) as { readonly model?: unknown };
   return typeof model === "string" ? model : "";

@@ -10,7 +10,6 @@ interface SentForm extends Omit<Formed, "tools"> {
   readonly tools?: readonly Omit<Tool, "execute">[];
 }
 
-/** A question to a thread of masks. */
 export type MaskQuestion =
   | { readonly ask: "compile"; readonly formed: SentForm; readonly mask: number }
   | { readonly ask: "next" | "restart" | "close"; readonly mask: number }
@@ -29,7 +28,6 @@ export type MaskAnswer =
     };
 
 export interface MaskSettings {
-  /** The folder of the model. */
   readonly folder: string;
   /** Shared memory: whether there is an answer (1; 2 for an error), how many words it has, and these. */
   readonly words: Int32Array;

@@ -22,7 +22,6 @@ export interface TaskPair {
 export interface Comparison {
   readonly split: string;
   readonly decoding: Decoding;
-  /** The steps of the evaluations. */
   readonly stepA: number;
   readonly stepB: number;
   readonly meanA: number;

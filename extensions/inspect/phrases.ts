@@ -1,7 +1,6 @@
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import type { RecordedCredit } from "./read-credits.ts";
 
-/** Where a phrase was written. */
 export interface PhrasePosition {
   readonly trajectory: string;
   readonly turn: number;

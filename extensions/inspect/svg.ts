@@ -19,7 +19,6 @@ export function polyline(points: readonly (readonly [number, number])[], colour:
   return `<polyline points="${path}" fill="none" stroke="${colour}" stroke-width="2"/>`;
 }
 
-/** An entry of a legend. */
 export function legend(x: number, y: number, colour: string, name: string): string {
   return `<rect x="${x}" y="${y}" width="12" height="12" fill="${colour}"/>\n${text(x + 18, y + 10, name)}`;
 }

@@ -23,7 +23,6 @@ export function added(a: Usage, b: Usage): Usage {
 }
 
 const entrySchema = z.object({
-  /** The key of the question. */
   key: z.string(),
   /** The group that it was asked for first. */
   group: z.string(),

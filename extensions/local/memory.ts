@@ -302,7 +302,6 @@ export const memoryVariable = "RETROGRADE_MEMORY";
 /** Tokens below which another change is advised than shorter sequences: the office's episodes have as many. */
 const shortestAdvised = 512;
 
-/** An adapter as `lora.rank=32` alone makes it. */
 const plainAdapter: LoraSettings = { rank: 32, alpha: 32, targets: "all-linear" };
 
 /**

@@ -77,7 +77,6 @@ const options: Script = function* (instruction, shown) {
   yield submit(shown);
 };
 
-/** The cell beside a name. */
 function cell(shown: readonly Shown[], name: string): string {
   const cells = shown.filter(({ role }) => role === "td").map((each) => each.name);
   return cells[cells.indexOf(name) + 1] ?? "";

@@ -90,7 +90,6 @@ export function* lookUp(state: ExpertState, said: string, { redirects, claim }: 
   return person;
 }
 
-/** Looks an event up. */
 export function* findEvent(state: ExpertState, title: string, claim: string): Plan<FoundEvent> {
   state.event = undefined;
   const [event] = z.array(eventSchema).parse(listed(yield { name: "find_event", arguments: { title } }));

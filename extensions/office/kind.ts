@@ -35,7 +35,6 @@ export interface Draft {
   solve(state: ExpertState): Plan;
 }
 
-/** One kind of request. */
 export interface Kind {
   /** How a user says it. `{gap}` is filled from the draft's words. */
   readonly phrasings: Phrasings;

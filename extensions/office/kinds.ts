@@ -3,7 +3,6 @@ import { deleteFile, fileAway, share } from "./file-requests.ts";
 import type { Kind } from "./kind.ts";
 import { desk, message, parcel, pay, same, tellWhen } from "./people-requests.ts";
 
-/** Every kind of request, by name. */
 export const kinds = {
   pay,
   message,

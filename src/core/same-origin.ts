@@ -1,4 +1,3 @@
-/** Most redirections of one request. */
 const maxRedirections = 5;
 const redirecting = [301, 302, 303, 307, 308];
 

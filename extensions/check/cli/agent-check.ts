@@ -13,7 +13,6 @@ export interface AgentCheckFlags {
   readonly json?: boolean;
 }
 
-/** The most tasks that are played. */
 const maxTasks = 100;
 
 /** Plays policies that understand nothing against an agent. @returns the exit code: 1 where something was found */
@@ -51,7 +50,6 @@ function reportLines({ policies, solvedBy, tools, errors }: AgentCheckReport): s
   ];
 }
 
-/** The findings, each with a mark. */
 export function findingLines(
   { findings, policies }: Pick<AgentCheckReport, "findings" | "policies">,
   { paint, width }: Screen,

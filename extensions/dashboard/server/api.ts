@@ -13,7 +13,6 @@ import type { RunFinding } from "./run-findings.ts";
 
 export type RunState = "running" | "finished" | "stopped";
 
-/** A run in the list. */
 export interface RunRow {
   readonly id: string;
   readonly folder: string;
@@ -192,5 +191,4 @@ export interface FindingList {
 
 export type ComparisonView = readonly Comparison[];
 
-/** A row of the list of trajectories. */
 export type IndexRow = TrajectoryRow;

@@ -85,7 +85,6 @@ export class RunSource {
     return this.#trajectories.line(line, at);
   }
 
-  /** All trajectories of a file. */
   all(line: IndexLine): Trajectory[] {
     return [...line.id.keys()].map((at) => this.trajectory({ line, at }));
   }

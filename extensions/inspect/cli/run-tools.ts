@@ -50,7 +50,6 @@ interface ExportFlags {
   readonly out?: string;
 }
 
-/** Writes a run in another format. */
 export function exportCommand(folder: string, { format, out }: ExportFlags, screen: Screen): void {
   readRun(folder);
   if (!isFormat(format)) throw new ConfigError("--format", format, { expected: exportFormats });

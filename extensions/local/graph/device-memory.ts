@@ -54,7 +54,6 @@ export class DeviceMemory {
     return tensor;
   }
 
-  /** Overwrites a tensor's numbers. */
   async write(tensor: DeviceTensor, data: NumberArray): Promise<void> {
     const session = await this.#copySession(tensor);
     await session.run({ x: new HostTensor(tensor.type, data, tensor.dims) }, { y: tensor });

@@ -133,7 +133,6 @@ export function traitsOf(architecture: Architecture): Traits {
   return architectures[architecture];
 }
 
-/** The name of a module, by Llama's. */
 export function moduleName(architecture: Architecture, name: string): string {
   return traitsOf(architecture).names?.[name] ?? name;
 }

@@ -83,7 +83,6 @@ export interface SlotEntries {
   put(slot: number, length: number, segment: Segment, count: number): void;
 }
 
-/** The slot of a row. */
 export interface Located {
   readonly cache: SlotEntries;
   readonly slot: number;

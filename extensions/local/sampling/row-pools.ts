@@ -14,7 +14,6 @@ import {
 import { hostMemory } from "./kv-cache.ts";
 import type { Segment } from "./prefix-cache.ts";
 
-/** A sequence that is being sampled. */
 interface Sequence {
   /** Those whose keys and values are held. */
   readonly tokens: readonly TokenId[];
@@ -136,7 +135,6 @@ export class RowPools<Row extends Sequence> {
     else cache.shrink(rows);
   }
 
-  /** Makes room for this many tokens of a row. */
   reserve(row: Row, tokens: number): void {
     const from = this.#locate(row);
     const to = this.#pool(Math.max(this.classOf(tokens), from.key));
@@ -201,7 +199,6 @@ export class RowPools<Row extends Sequence> {
     target.cache.copyFrom(source.cache, source.slot, target.slot, tokens);
   }
 
-  /** A copy of a row's tokens from the given one on. */
   take(row: Row, from: number): Segment {
     const { cache, slot } = this.#locate(row);
     return cache.take(slot, row.tokens, from);

@@ -96,7 +96,6 @@ interface Cut {
   readonly first: number;
   /** The nodes of the queries, ascending. */
   readonly nodes: readonly number[];
-  /** Queries of a block. */
   readonly most: number;
   /** Tokens on its path that a query sees, itself included. */
   readonly window: number;
@@ -158,7 +157,6 @@ function countViews(
   return views;
 }
 
-/** The longest run of entries that have a value. */
 function longestRun(values: Int32Array, value: number): { from: number; to: number } {
   let longest = { from: 0, to: 0 };
   for (let from = 0; from < values.length; from++) {

@@ -70,7 +70,6 @@ class HostSums implements GradientSums {
   }
 }
 
-/** Adds the numbers of an array to those of another. */
 function addInTurns(sum: Float32Array, addend: Float32Array, turns: Turns): Promise<void> {
   return turns.over(sum.length, (from, to) => {
     for (let i = from; i < to; i++) sum[i] += addend[i];

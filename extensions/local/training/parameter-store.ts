@@ -170,7 +170,6 @@ export function numbersIn(shapes: Shapes): number {
   return [...shapes.values()].reduce((sum, shape) => sum + count(shape), 0);
 }
 
-/** The numbers of a placed parameter. */
 export async function arrayOf(placed: Float32Array | DeviceTensor, provider: Provider): Promise<Float32Array> {
   if (!(placed instanceof DeviceTensor)) return placed;
   return (await DeviceMemory.of(provider)).read(placed, new Float32Array(count(placed.dims)));

@@ -139,7 +139,6 @@ function assistantItems(message: AssistantMessage, id: (kind: string) => string,
   ];
 }
 
-/** The episode as a Response. */
 export function responseOf(items: readonly object[], tools: unknown): object {
   return {
     ...{ id: "resp_retrograde", created_at: 0, model: "policy", object: "response", output: items },

@@ -56,7 +56,6 @@ interface Opening extends Pick<Episode, "messages" | "tools"> {
   readonly observation: Observation;
 }
 
-/** One episode on a session that has been reset. */
 export function openenvEpisode(
   session: OpenenvSession,
   acting: Acting,

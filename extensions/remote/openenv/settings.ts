@@ -3,7 +3,6 @@ import { settingsDoor } from "../../../src/core/door.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
-/** Settings of `openenv:` environments. */
 export const openenvSettingsSchema = settingsDoor("settings of OpenEnv", {
   ...remoteSettingsShape,
   /** How long a connection may take to open, in milliseconds. */

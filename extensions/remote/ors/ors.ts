@@ -150,7 +150,6 @@ function openingOf(given: readonly Message[], system: string | undefined, maxOut
 
 type TerminalTool = NonNullable<ToolList["terminal_tool"]>;
 
-/** The beginning of an episode. */
 interface OrsOpening extends Pick<Episode, "messages" | "tools"> {
   readonly terminal: TerminalTool | undefined;
 }

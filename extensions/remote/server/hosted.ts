@@ -41,7 +41,6 @@ export interface ShownTool {
   readonly parameters: JsonSchema;
 }
 
-/** The answer to an action. */
 export interface Outcome {
   readonly text: string;
   /** The reward of this action; with the last one comes the episode's score. Undefined if none was given. */

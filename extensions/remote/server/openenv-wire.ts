@@ -73,7 +73,6 @@ export function failure(code: string, message: string, more: object = {}): objec
   return { type: "error", data: { message, code, ...more } };
 }
 
-/** A list of tools, as an observation has it. */
 export function toolList(tools: readonly ShownTool[]): object[] {
   return tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
 }

@@ -9,7 +9,6 @@ export interface EnvironmentServerOptions extends Access, HostLimits, Partial<Ht
   readonly environment: Environment;
   /** 0 takes any free one. */
   readonly port: number;
-  /** Most sessions at a time. */
   readonly sessions: number;
   /** Time after which a silent session is closed, in milliseconds. */
   readonly sessionMs: number;
@@ -19,7 +18,6 @@ export interface EnvironmentServerOptions extends Access, HostLimits, Partial<Ht
 
 export interface RunningEnvironmentServer {
   readonly baseUrl: string;
-  /** Sessions that are open. */
   sessions(): number;
   close(): Promise<void>;
 }

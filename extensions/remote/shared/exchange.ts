@@ -33,7 +33,6 @@ export class LateError extends Error {}
 const keeping = { keepAlive: true, timeout: 1500 };
 const agents = { "http:": new http.Agent(keeping), "https:": new https.Agent(keeping) };
 
-/** Most redirections of one request. */
 const maxRedirections = 5;
 
 /** After its last event a server mostly ends the answer at once; it may take this long before its connection is closed. */

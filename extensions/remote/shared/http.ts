@@ -30,7 +30,6 @@ const hints = {
   refused: "The server's own log says more.",
 } as const;
 
-/** The first problems of an answer's form, on one line. */
 function formProblems({ issues }: z.ZodError): string {
   const shown = issues.slice(0, 3).map(({ path, message }) => (path.length === 0 ? message : `at ${path.join(".")}: ${message}`));
   return [...shown, ...(issues.length > 3 ? ["…"] : [])].join("; ");
