@@ -8,6 +8,9 @@ import type { Estimate } from "../../src/statistics/estimate.ts";
 import { meanInterval } from "../../src/statistics/intervals.ts";
 import { comparePaired, type PairedComparison, scoredPairs } from "../../src/statistics/paired.ts";
 
+/** Attempts at the same time where nobody says how many. */
+export const concurrentAttempts = 4;
+
 export interface MeasureOptions {
   /** Independent attempts at each task. Default 1. */
   readonly k?: number;
@@ -60,7 +63,7 @@ export const seed = 1;
 export async function measure<T>(
   tasks: readonly T[],
   attempt: (task: T, place: Place) => Promise<Outcome>,
-  { k = 1, concurrency = 4, scoredBy }: Omit<MeasureOptions, "timeoutMs"> & { readonly scoredBy: string },
+  { k = 1, concurrency = concurrentAttempts, scoredBy }: Omit<MeasureOptions, "timeoutMs"> & { readonly scoredBy: string },
 ): Promise<MeasuredAgent<T>> {
   const places = new Semaphore(concurrency);
   const measured = await Promise.all(

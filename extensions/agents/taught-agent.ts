@@ -4,11 +4,12 @@ import type { TaskRequest } from "../../src/environments/define.ts";
 import { layout } from "../../src/runs/layout.ts";
 import { readSummary } from "../../src/runs/read.ts";
 import { type CodeOptions, checkPlan, planRun, type RunPlan, runPrinted, type TrainedRun, train } from "../../src/sdk/train.ts";
-import { count, plural } from "../../src/terminal/format.ts";
+import { count, duration, plural } from "../../src/terminal/format.ts";
 import { shownPath } from "../../src/terminal/invocation.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
+import { concurrentAttempts } from "./measure.ts";
 import { type AgentRecord, recordAgent } from "./record-agent.ts";
 import { attemptsFile } from "./record-file.ts";
 import type { AgentTeacher } from "./scripted-teacher.ts";
@@ -101,7 +102,12 @@ export async function teach<T extends TaskRequest>(
   const recording = { agent, reward, teacher, out: plan.file, keep, k, prices };
   const recorded = (tasks: readonly T[]) => recordAgent<T>({ ...recording, tasks: { train: tasks, test: [] } });
   const { demonstrations: shown, reinforcement: trained, test } = plan.tasks;
+  const began = performance.now();
   const first = await recorded(shown.slice(0, firstAttempts));
+  const left = shown.length * (k ?? 1) - first.attempts;
+  // The first are fewer than are made at a time.
+  const seconds = (((performance.now() - began) / 1000) * left) / concurrentAttempts;
+  if (first.resumed === 0 && left > 0) say(`About ${duration(seconds)} for the other ${plural(left, "attempt")}`);
   const cost = first.resumed > 0 ? undefined : firstLine(first, shown.length * (k ?? 1));
   if (cost !== undefined) say(cost);
   const record = await recorded(shown);

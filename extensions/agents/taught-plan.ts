@@ -8,6 +8,7 @@ import type { TaskRequest } from "../../src/environments/define.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
 import { runsFolder } from "../../src/runs/layout.ts";
 import { readJson } from "../../src/runs/read.ts";
+import { shownPath } from "../../src/terminal/invocation.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import type { Prices } from "../../src/training/evaluation/cost.ts";
 import { type AgentTeacher, askedTeacher } from "./scripted-teacher.ts";
@@ -85,10 +86,10 @@ export async function planTaught<T extends TaskRequest>(
   const reinforced = resolve(out ?? join(runsFolder, `${name}-${digest(record).slice(0, 8)}`));
   const folders = { demonstrations: `${reinforced}-demonstrations`, supervised: `${reinforced}-sft`, reinforced };
   const plan = join(folders.demonstrations, "plan.json");
-  if (existsSync(plan)) requireSame(plan, record, reinforced);
-  else if (existsSync(reinforced) || existsSync(folders.supervised))
-    throw new ConfigError("out", reinforced, { expected: "a new folder, or one that the same command began" });
-  else {
+  const isTraining = existsSync(reinforced) || existsSync(folders.supervised);
+  if (existsSync(plan)) requireSame(plan, record, folders, isTraining);
+  else if (isTraining) throw new ConfigError("out", reinforced, { expected: "a new folder, or one that the same command began" });
+  if (!isTraining) {
     mkdirSync(folders.demonstrations, { recursive: true });
     writeFileAtomic(plan, `${JSON.stringify({ schema: 1, ...record }, null, 2)}\n`);
   }
@@ -127,14 +128,26 @@ const planSchema = z.strictObject({
   ...{ agent: text, reward: text, tasks: text, teacher: text, demonstrations: text, settings: text },
 });
 
-function requireSame(plan: string, wanted: Omit<z.output<typeof planSchema>, "schema">, out: string): void {
+/** What decides the attempts of a teacher, beside the rule that keeps them; the other fields are of the runs behind. */
+const ofRecording = ["agent", "reward", "tasks", "teacher"] as const;
+
+/** @param isTraining whether a run began; until then only what the recording was made of has to be the same */
+function requireSame(
+  plan: string,
+  wanted: Omit<z.output<typeof planSchema>, "schema">,
+  { demonstrations, reinforced }: TaughtPlan<TaskRequest>["folders"],
+  isTraining: boolean,
+): void {
   const found = readJson(plan, planSchema);
-  for (const field of Object.keys(wanted) as (keyof typeof wanted)[])
-    if (found[field] !== wanted[field])
-      throw new ConfigError(`the ${field} of this training`, wanted[field], {
-        expected: `${found[field]}, with which ${out} began`,
-        hint: "A training continues under its own settings: give another --out for others.",
-      });
+  for (const field of isTraining ? [...ofRecording, "demonstrations" as const, "settings" as const] : ofRecording) {
+    if (found[field] === wanted[field]) continue;
+    const copied = `give another --out for others; a copy of ${shownPath(demonstrations)} beside it, named alike, saves the teacher's attempts.`;
+    const other = "Demonstrations are of one agent, reward, teacher and list of tasks: give another --out for others.";
+    throw new ConfigError(`the ${field} of this training`, wanted[field], {
+      expected: `${found[field]}, with which ${reinforced} began`,
+      hint: ofRecording.some((each) => each === field) ? other : `A training continues under its own settings: ${copied}`,
+    });
+  }
 }
 
 /** @throws ConfigError for too few tasks, and for tasks that are trained and measured */
