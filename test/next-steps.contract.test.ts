@@ -112,3 +112,21 @@ test("an environment with an expert is taught by it where nothing was rewarded, 
   expect(words).toEqual(["sft", "--env", "office", "--model", "bundled:office"]);
   expect(await run(words, 20)).toEqual({ words: "sft", exitCode: 0, error: "" });
 });
+
+test("a taught model that does the same for all tasks is taught longer, with the options that were given", async () => {
+  const environment = createEnvironment("office", {});
+  const config = resolveConfig({ environment: "office", model: "bundled:office" });
+  const flags = {
+    ...{ agent: ["./agent.ts"], tasks: "tasks.jsonl", reward: "./reward.ts", teacher: "./expert.ts", model: "smollm2" },
+    ...{ algorithm: "grpo", seed: "3", out: "runs/x", sftSteps: "60", sftLearningRate: "5e-4", keep: "reward >= 1" },
+    set: ["engine.threads=1"],
+  };
+  const summary = { after: null, warnings: { "one-behaviour": 2 } };
+  const metrics = [{ metrics: { reward: 0.5 } }];
+  const next = await nextSteps({ plan: { environment, folder: "office", config }, summary, metrics, flags });
+  expect(next.map(([command]) => command).join("\n")).not.toContain("seeupo");
+  expect(next.at(-2)?.[0]).toBe(
+    "npx retrograde-rl train-agent --tasks tasks.jsonl --reward ./reward.ts --teacher ./expert.ts --sft-steps 120 " +
+      "--sft-learning-rate 5e-4 --keep 'reward >= 1' --algorithm grpo --model smollm2 --seed 3 --set engine.threads=1 -- ./agent.ts",
+  );
+});

@@ -10,7 +10,7 @@ import type { TrainFlags } from "./train-flags.ts";
 /** The state of a run that decides its next steps. */
 export interface RunState {
   readonly plan: Pick<RunPlan, "environment" | "folder" | "config">;
-  readonly summary: Pick<Summary, "after">;
+  readonly summary: Pick<Summary, "after" | "warnings">;
   readonly metrics: readonly Pick<StepRecord, "metrics">[];
   /** As they were given. */
   readonly flags: TrainFlags;
@@ -43,7 +43,9 @@ export async function nextSteps({ plan, summary, metrics, flags }: RunState): Pr
       ? reinforcement(run, flags)
       : neverRewarded(summary, metrics)
         ? withoutSignal(plan, flags)
-        : otherAlgorithm(config, flags)),
+        : flags.agent !== undefined && flags.teacher !== undefined && summary.warnings?.["one-behaviour"] !== undefined
+          ? taughtMore(flags, "the model does the same for all tasks")
+          : otherAlgorithm(config, flags)),
   ];
 }
 
@@ -83,52 +85,50 @@ function withoutSignal({ environment, config: { model } }: RunState["plan"], fla
       ],
     ];
   }
-  const files = agentFiles(flags);
-  const words = agent.map(quoted).join(" ");
-  if (flags.teacher !== undefined) return [moreDemonstrations(flags, files, words), largerModel(files, words)];
+  if (flags.teacher !== undefined) return taughtMore(flags, "nothing was rewarded");
   const why = `nothing was rewarded, so nothing was learned: demonstrations of a strong model first (or --teacher ./expert.ts, a script), or easier tasks`;
-  return [
-    [`${command} train-agent${files} --model ${quoted(model)} --teacher ${strongModel} -- ${words}`, why],
-    largerModel(files, words),
-  ];
+  return [[trainingCommand(`--model ${quoted(model)} --teacher ${strongModel}`, flags), why], largerModel(flags)];
 }
 
-function largerModel(files: string, words: string): Next[number] {
-  return [`${commandPrefix()} advise${files} -- ${words}`, "or a larger model: those that fit this machine"];
+function largerModel({ agent = [], ...flags }: TrainFlags): Next[number] {
+  const words = agent.map(quoted).join(" ");
+  return [`${commandPrefix()} advise${agentFiles(flags)} -- ${words}`, "or a larger model: those that fit this machine"];
 }
 
 /** The command with a teacher again, with twice the steps on what it shows. */
-function moreDemonstrations(
-  { teacher = "", sftSteps = "40", model, config, ...flags }: TrainFlags,
-  files: string,
-  words: string,
-): Next[number] {
-  const given = [
-    ...(typeof model === "string" ? [`--model ${quoted(model)}`] : []),
-    ...[`--teacher ${quoted(teacher)}`, `--sft-steps ${2 * Number(sftSteps)}`],
-    ...(flags.keep === undefined ? [] : [`--keep ${quoted(flags.keep)}`]),
-    ...(flags.set ?? []).map((assignment) => `--set ${quoted(assignment)}`),
+function taughtMore(flags: TrainFlags, why: string): Next {
+  const { teacher = "", sftSteps = "40", ...given } = flags;
+  const teaching = (["sftLearningRate", "demonstrations", "keep", "prices"] as const).flatMap((name) => {
+    const option = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    return given[name] === undefined ? [] : [`${option} ${quoted(given[name])}`];
+  });
+  const words = [`--teacher ${quoted(teacher)}`, `--sft-steps ${2 * Number(sftSteps)}`, ...teaching, ...keptOptions(flags)];
+  return [
+    [trainingCommand(words.join(" "), flags), `${why}: more steps on the demonstrations, or easier tasks`],
+    largerModel(flags),
   ];
-  const why = "nothing was rewarded after the demonstrations: more steps on them, or easier tasks";
-  return [`${commandPrefix()} train-agent${files} ${given.join(" ")}${configFlag({ config })} -- ${words}`, why];
+}
+
+/** The options of training as they were given, but its folder and those that are left out. */
+function keptOptions(flags: TrainFlags, ...without: readonly string[]): string[] {
+  const kept = trainFlags.flatMap(({ flag }) => {
+    const [option = ""] = flag.split(" ");
+    const value = flags[optionName(flag)];
+    if (["--out", ...without].includes(option) || value === undefined || value === false) return [];
+    return value === true ? [option] : [`${option} ${quoted(String(value))}`];
+  });
+  return [...kept, ...(flags.set ?? []).map((assignment) => `--set ${quoted(assignment)}`)];
 }
 
 /** The same command with another algorithm; none where the old one's settings were given. */
 function otherAlgorithm({ algorithm, model }: RunPlan["config"], flags: TrainFlags): Next {
-  const set = flags.set ?? [];
-  if (flags.resume === true || flags.replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm.")))
-    return [];
+  const { set = [], teacher, resume, replay } = flags;
+  if (resume === true || replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm."))) return [];
   const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
-  const kept = trainFlags.flatMap(({ flag }) => {
-    const [option = ""] = flag.split(" ");
-    // With a teacher, from what its demonstrations gave.
-    const value = option === "--model" && flags.teacher !== undefined ? shownPath(model) : flags[optionName(flag)];
-    if (["--algorithm", "--out"].includes(option) || value === undefined || value === false) return [];
-    return value === true ? [option] : [`${option} ${quoted(String(value))}`];
-  });
-  const assignments = set.map((assignment) => `--set ${quoted(assignment)}`);
-  const words = [`--algorithm ${other}`, ...kept, ...assignments];
-  return [[trainingCommand(words.join(" "), flags), "the same with another algorithm"]];
+  // With a teacher, from what its demonstrations gave.
+  const from = teacher === undefined ? [] : [`--model ${quoted(shownPath(model))}`];
+  const kept = keptOptions(flags, "--algorithm", ...(teacher === undefined ? [] : ["--model"]));
+  return [[trainingCommand([`--algorithm ${other}`, ...from, ...kept].join(" "), flags), "the same with another algorithm"]];
 }
 
 /** An agent is measured with both models; `chat` cannot talk to it. */
