@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ConfigError, reasonOf } from "../../src/core/errors.ts";
+import { isLoopback } from "./access.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
 import { Places } from "./places.ts";
@@ -17,8 +18,16 @@ export interface HttpLimits {
   readonly maxBytes: number;
 }
 
-/** Time in which the head of a request must have arrived, and between two looks at it. */
+/** Time in which the head of a request from another machine must have arrived, and between two looks at it. */
 const [headMs, lookMs] = [10_000, 1000];
+
+/**
+ * Time for the head of a request. On this machine that of the request: an agent may share the server's process, and where it keeps it busy for long,
+ * as tokenizers that are built do, heads that have arrived are looked at too late.
+ */
+export function headLimit(host: string, requestMs: number): number {
+  return isLoopback(host) ? requestMs : Math.min(headMs, requestMs);
+}
 
 export const httpDefaults = {
   connections: 1024,
@@ -92,7 +101,7 @@ type Target = Pick<HttpRequest, "path" | "parts" | "query">;
 export async function startHttp(service: HttpService): Promise<RunningHttp> {
   const { host, port, limits = {}, keepAliveMs, background = false, upgrade } = service;
   const { connections = httpDefaults.connections, requestMs: requestTimeout = httpDefaults.requestMs } = limits;
-  const timeouts = { requestTimeout, headersTimeout: Math.min(headMs, requestTimeout), connectionsCheckingInterval: lookMs };
+  const timeouts = { requestTimeout, headersTimeout: headLimit(host, requestTimeout), connectionsCheckingInterval: lookMs };
   const server = createServer(timeouts, (request, response) => void answer(service, places, request, response));
   const places = new Places(server, connections);
   if (keepAliveMs !== undefined) server.keepAliveTimeout = keepAliveMs;
