@@ -68,7 +68,7 @@ export function environmentOf(
     if (!unknown || !existsSync(layout.run(model))) throw error;
     throw new ConfigError("environment.name", name, {
       expected: `the environment in which ${model} was trained`,
-      hint: "It comes from a configuration file: call this command where retrograde.config.ts is, or add --config FILE.",
+      hint: `It comes from a configuration file (call this command where retrograde.config.ts is, or add --config FILE) or is an agent (train-agent, eval --agent). Its weights alone: --model ${layout.model(model)}.`,
     });
   }
 }
