@@ -1,9 +1,8 @@
 /**
  * How fast the local engine trains and samples random weights of a published size on a device; test/gpu.contract.test.ts has whether it is exact.
  *
- *     npm run bench -- --device cpu --threads 2 --shape smollm2 --rows 1,8,32
- *     npm run bench -- --device cuda --shape smollm2 --precision float32
- *     CUDA_LAUNCH_BLOCKING=1 npm run bench -- --device cuda --what profile
+ *     npx jiti research/bench/gpu.ts --device cuda --shape smollm2 --precision float32
+ *     CUDA_LAUNCH_BLOCKING=1 npx jiti research/bench/gpu.ts --device cuda --what profile
  *
  * A profile says what the kernels of each session take, by ONNX operator and by the operator and modules of the engine's graph. Steps are not recorded
  * for it, as replays have no kernels of their own; without the variable its times are those of launches.
@@ -15,14 +14,14 @@ import { parseArgs } from "node:util";
 import { LocalEngine } from "../../extensions/local/engine.ts";
 import { nativeRuntime } from "../../extensions/local/machine/native.ts";
 import type { LocalEngineOptions } from "../../extensions/local/options.ts";
-import { denseBatch, median, quickModel, randomTokens } from "./model.ts";
+import { median } from "./measure.ts";
+import { denseBatch, quickModel, randomTokens } from "./model.ts";
 import { profiled, profileText } from "./profile.ts";
 import { type ShapeName, shapeOf } from "./shapes.ts";
 
 const { values } = parseArgs({
   options: {
     device: { type: "string", default: "cuda" },
-    threads: { type: "string", default: "4" },
     shape: { type: "string", default: "smollm2" },
     precision: { type: "string", default: "float32" },
     what: { type: "string", default: "train,sample" },
@@ -43,7 +42,7 @@ if (unknown !== undefined) throw new Error(`--what is ${unknown}; expected train
 const say = (text: string) => console.log(`${provider} ${values.shape} ${precision}: ${text}`);
 
 const adamW = { learningRate: 1e-3, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1 };
-const options = { threads: Number(values.threads), provider, precision } as Omit<LocalEngineOptions, "model">;
+const options = { threads: 4, provider, precision } as Omit<LocalEngineOptions, "model">;
 
 const model = () => quickModel(shapeOf(values.shape as ShapeName));
 const lora =

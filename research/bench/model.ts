@@ -4,6 +4,9 @@ import type { Tensor } from "../../extensions/local/model/safetensors.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
 
+/** The adapter that both sides train. */
+export const benchmarkAdapter = { rank: 16, alpha: 32, targets: "all-linear" } as const;
+
 export function randomTokens(vocabSize: number, length: number, ...names: readonly (string | number)[]): TokenId[] {
   const random = randomStream(1, "benchmark", ...names);
   return Array.from({ length }, () => random.integer(vocabSize));
@@ -40,9 +43,4 @@ function randomWeights(shape: readonly number[]): Float32Array {
   };
   for (let i = 0; i < data.length; i++) data[i] = scale * (next() + next() + next());
   return data;
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
 }

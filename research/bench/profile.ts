@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { nativeRuntime } from "../../extensions/local/machine/native.ts";
-import { median } from "./model.ts";
+import { median } from "./measure.ts";
 
 /** ONNX Runtime's profile: what a session and its nodes took, in microseconds. */
 const profileSchema = z.array(
