@@ -40,8 +40,8 @@ test("more memory fits more models and fuller forms, and none is listed beyond i
   const use = { training: true, length: 1024, trajectories: 4, concurrency: 4 } as const;
   const names = (gib: number) => fittingModels(use, gib * 2 ** 30).map(({ name, form }) => `${name}: ${form}`);
   expect(names(1)).toEqual([]);
-  // docs/models.md, "What one can train": 3.3 / 2.7 / 1.5 GiB.
-  expect(names(1.55)).toEqual(["smollm2: an adapter, base in 8 bits"]);
+  // docs/models.md, "What one can train": 3.3 / 2.7 / 1.5 / 1.4 GiB.
+  expect(names(1.45)).toEqual(["smollm2: an adapter, base in 4 bits"]);
   expect(names(3.4)).toContain("smollm2: itself");
   expect(names(5)).toContain("qwen2.5-0.5b: an adapter");
   expect(names(12).length).toBeGreaterThan(names(5).length);

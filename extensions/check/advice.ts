@@ -59,6 +59,7 @@ const forms = [
   ["itself", undefined],
   ["an adapter", "float32"],
   ["an adapter, base in 8 bits", "int8"],
+  ["an adapter, base in 4 bits", "int4"],
 ] as const;
 
 /** A published model that can be trained here. */

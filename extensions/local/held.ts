@@ -5,7 +5,7 @@ import { initialiseAdapter, type LoraSettings, resolveLora } from "./model/lora.
 import type { ModelConfig } from "./model/model-config.ts";
 import type { Model } from "./model/model-folder.ts";
 import { type BasePrecision, layerMatrices, type RoundedMatrices, roundedOf } from "./model/rounded.ts";
-import { type LocalEngineOptions, samplerWeights } from "./options.ts";
+import { type LocalEngineOptions, roundedBase, samplerWeights } from "./options.ts";
 import { ParameterStore, type Placed } from "./training/parameter-store.ts";
 
 /** A model as an engine holds it: parameters that learn, and those that stay. */
@@ -58,11 +58,11 @@ export function holdModel(
       ...{ name, config, model: companions, learned: store(base), frozen: store(new Map()) },
       ...{ precision: "float32", sampled: undefined },
     };
-  const { base: precision = "float32" } = lora;
-  const sampled = samplerWeights(options) === "int8" ? roundedOf(model.config, base, rounded) : undefined;
-  if (precision === "int8") for (const key of layerMatrices(model.config)) base.delete(key);
+  const precision = roundedBase(lora);
+  const sampled = samplerWeights(options) === "int8" ? roundedOf(model.config, base, rounded, precision) : undefined;
+  if (precision !== undefined) for (const key of layerMatrices(model.config)) base.delete(key);
   const learned = store(adapter ?? initialiseAdapter(config, lora.seed));
-  return { name, config, model: companions, learned, frozen: store(base), precision, sampled };
+  return { name, config, model: companions, learned, frozen: store(base), precision: precision ?? "float32", sampled };
 }
 
 /** @throws ConfigError where the settings do not fit the model */

@@ -2,7 +2,7 @@ import { requireAll } from "../../src/core/settings.ts";
 import type { EngineKind, ModelFiles } from "../../src/engines/registry.ts";
 import { localCapabilities } from "./capabilities.ts";
 import { ollamaFile } from "./model/gguf/ollama.ts";
-import { localChecks, localSettings } from "./settings.ts";
+import { isRounded, localChecks, localSettings } from "./settings.ts";
 
 const ollamaPrefix = "ollama:";
 
@@ -50,7 +50,7 @@ export const localEngine: EngineKind<typeof localSettings> = {
 function impliedByPrecision({ sampling, lora }: Readonly<Record<string, unknown>>): object | undefined {
   const { weights } = (sampling ?? {}) as { readonly weights?: unknown };
   const { base } = (lora ?? {}) as { readonly base?: unknown };
-  if (weights !== "int8" && base !== "int8") return undefined;
-  const engine = base === "int8" ? { engine: { sampling: { weights: "int8" } } } : {};
+  if (weights !== "int8" && !isRounded(base)) return undefined;
+  const engine = isRounded(base) ? { engine: { sampling: { weights: "int8" } } } : {};
   return { ...engine, correction: {} };
 }

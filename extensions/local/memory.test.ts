@@ -101,10 +101,11 @@ test("a row holds its longest sample; longer rows share more, as far as memory a
 
 test("fewer bits and the cache count", () => {
   const lora = { ...adapter, rank: 32 };
-  const parameters = (base: "float32" | "int8") =>
+  const parameters = (base: "float32" | "int8" | "int4") =>
     (estimateMemory(half, { ...training, lora: { ...lora, base } }).find(({ name }) => name === "parameters")?.bytes ?? 0) / 1e6;
-  // 358 M numbers of the layers: 4 bytes each, or 1.
+  // 358 M numbers of the layers: 4 bytes each, or 1, or a half and a float32 scale for 32 of them.
   expect(parameters("float32") - parameters("int8")).toBeCloseTo(3 * 357.9, -1);
+  expect(parameters("float32") - parameters("int4")).toBeCloseTo((4 - 0.625) * 357.9, -1);
   // Beside float32 matrices those of a sampler in 8 bits are further ones, held here and packed by ONNX Runtime.
   expect((total(half, { ...sampling, weights: "int8" }) - total(half, sampling)) / 1e6).toBeCloseTo(2 * 494, -1);
   const long = { ...sampling, length: 2048, concurrency: 64 };

@@ -1,4 +1,5 @@
 import { EngineError } from "../../src/core/errors.ts";
+import { int4Block } from "./graph/products.ts";
 import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import type { LoraOptions } from "./options.ts";
@@ -121,9 +122,12 @@ export function estimateMemory(config: ModelConfig, use: MemoryUse): MemoryPart[
   return [...learning, ...(totalBytes(passing) > totalBytes(resting) ? passing : resting)];
 }
 
-/** Whether the frozen layers' matrices have one byte a number. */
-export function hasRoundedBase({ training, lora }: MemoryUse): boolean {
-  return training && lora?.base === "int8";
+/** Bytes of a number of the frozen layers' matrices, where they are held in fewer bits: 4 bits have a float32 scale a block. */
+const roundedBytes = { int8: 1, int4: 0.5 + bytesPerNumber / int4Block } as const;
+
+/** The precision that the frozen layers are rounded to; undefined where they are float32. */
+export function roundedBase({ training, lora }: MemoryUse): keyof typeof roundedBytes | undefined {
+  return training && lora?.base !== "float32" ? lora?.base : undefined;
 }
 
 /** Numbers of the matrices in the layers, which alone may be held in fewer bits. */
@@ -132,7 +136,8 @@ function layerNumbers(config: ModelConfig): number {
 }
 
 export function weightBytes(config: ModelConfig, use: MemoryUse): number {
-  return bytesPerNumber * parameterCount(config) - (hasRoundedBase(use) ? (bytesPerNumber - 1) * layerNumbers(config) : 0);
+  const base = roundedBase(use);
+  return bytesPerNumber * parameterCount(config) - (base ? (bytesPerNumber - roundedBytes[base]) * layerNumbers(config) : 0);
 }
 
 /**
@@ -141,11 +146,12 @@ export function weightBytes(config: ModelConfig, use: MemoryUse): number {
  */
 function samplerParts(config: ModelConfig, use: MemoryUse, weights: number): MemoryPart[] {
   const name = "the sampler's copies of them";
+  const base = roundedBase(use);
   const rounds = use.weights === "int8" || (use.lora?.base ?? "float32") !== "float32";
   if (rounds) {
     const output = config.vocabSize * config.hiddenSize;
     const layers = layerNumbers(config);
-    return [{ name, bytes: 2 * output + (hasRoundedBase(use) ? 1 : 2) * layers }];
+    return [{ name, bytes: 2 * output + (base ? roundedBytes[base] * layers : 2 * layers) }];
   }
   const copies = samplerCopies.held + (use.lora ? samplerCopies.adapter : 0);
   return holdsConstants(use, weights) ? [{ name, bytes: copies * weights }] : [];
@@ -249,18 +255,18 @@ export function passesWhole(config: ModelConfig, use: MemoryUse): boolean {
 /** Bytes of a pass over one micro-batch, as the learner cuts and computes them. Shorter sequences than the longest may be computed in the other form. */
 function passesOf(config: ModelConfig, use: MemoryUse, learnedBytes: number): Passes {
   const { length, trajectories = Number.POSITIVE_INFINITY, passBytes: most = passBytes } = use;
-  const isRounded = hasRoundedBase(use);
+  const base = roundedBase(use);
   const gradients = 2 * learnedBytes;
   const wholeBytes = (batch: BatchSize) => wholeGraphBytes(config, batch, new Map());
   const batch = microBatch(config, length, trajectories, { learnedBytes, most });
   const fits = logitBytesOf(config, batch) <= wholeLogitBytes && wholeBytes(batch) + gradients <= most;
-  if (!isRounded && batch.length <= longestWholeRow && fits) return { whole: wholeBytes(batch), layered: undefined };
+  if (base === undefined && batch.length <= longestWholeRow && fits) return { whole: wholeBytes(batch), layered: undefined };
   const short = wholeBytes(microBatch(config, Math.min(length, shortRow), trajectories, { learnedBytes, most }));
-  const whole = isRounded ? 0 : Math.min(short, Math.max(0, most - gradients));
+  const whole = base ? 0 : Math.min(short, Math.max(0, most - gradients));
   const size = { tokens: batch.rows * batch.length, row: batch.length, longest: length, scored: batch.targets.length };
   const { held, left } = layeredBytes(config, { ...size, lora: use.lora !== undefined });
   // One layer's matrices are float32 at a time.
-  const matrices = isRounded ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0;
+  const matrices = base ? (bytesPerNumber * layerNumbers(config)) / config.layers : 0;
   return { whole, layered: { held: held + matrices, left } };
 }
 

@@ -4,9 +4,9 @@ import type { TokenId } from "../../src/core/trajectory.ts";
 import type { Precision, Provider } from "./machine/device.ts";
 import type { Runtime } from "./machine/runtime.ts";
 import type { LoraSettings } from "./model/lora.ts";
-import type { BasePrecision } from "./model/rounded.ts";
+import type { BasePrecision, RoundedPrecision } from "./model/rounded.ts";
 import type { SamplerWeights } from "./sampling/sampling-graph.ts";
-import { localChecks } from "./settings.ts";
+import { isRounded, localChecks } from "./settings.ts";
 
 export interface LocalEngineOptions {
   /** A Hugging Face-format folder. */
@@ -53,9 +53,14 @@ export interface LoraOptions extends LoraSettings {
   readonly base?: BasePrecision;
 }
 
+/** The precision of an adapter's base, if it is held in fewer bits. */
+export function roundedBase({ base }: Pick<LoraOptions, "base"> = {}): RoundedPrecision | undefined {
+  return isRounded(base) ? base : undefined;
+}
+
 /** The precision that the sampler's products compute with. */
 export function samplerWeights({ lora, sampling }: Pick<LocalEngineOptions, "lora" | "sampling">): SamplerWeights {
-  return sampling?.weights ?? lora?.base ?? "float32";
+  return sampling?.weights ?? (roundedBase(lora) === undefined ? "float32" : "int8");
 }
 
 /** @throws EngineError for options that exclude each other, before anything is loaded */

@@ -69,7 +69,7 @@ export function largestOfFamily(
     .filter(({ config }) => config.architecture === architecture && config.vocabSize === vocabSize)
     .sort((a, b) => parameterCount(b.config) - parameterCount(a.config));
   for (const { name, config } of family)
-    for (const base of ["float32", "int8"] as const) {
+    for (const base of ["float32", "int8", "int4"] as const) {
       const lora = { rank: 32, alpha: 32, targets: "all-linear", base } as const;
       const bytes = totalBytes(estimateMemory(config, { ...use, training: true, lora, weights: undefined }));
       if (bytes <= available) return { name, base, bytes };

@@ -7,10 +7,10 @@ import { randomStream } from "../../src/core/random.ts";
 import type { ActionInContext } from "../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../src/engines/engine.ts";
 import { createLocalEngine, LocalEngine } from "./engine.ts";
-import { dequantise8, quantise8 } from "./model/int8.ts";
+import { quantise8 } from "./model/int8.ts";
 import { parameterShapes } from "./model/model-config.ts";
 import { loadModel, type Model } from "./model/model-folder.ts";
-import { layerMatrices, roundedLogprobTolerance, roundedOf } from "./model/rounded.ts";
+import { dequantise, layerMatrices, quantise, roundedLogprobTolerance, roundedOf } from "./model/rounded.ts";
 import type { LoraOptions } from "./options.ts";
 import { LocalSampler } from "./sampling/sampler.ts";
 
@@ -90,15 +90,14 @@ describe("a sampler in 8 bits", () => {
   });
 });
 
-describe("an adapter on a base in 8 bits", () => {
-  const base = "int8" as const;
+describe.each(["int8", "int4"] as const)("an adapter on a base in %s", (base) => {
   /** The same model with matrices that so many bits can hold, all of them float32. */
   const rounded: Model = {
     ...model,
     parameters: new Map(
       [...model.parameters].map(([name, { shape, data }]) => {
         if (!layerMatrices(model.config).includes(name)) return [name, { shape, data }];
-        return [name, { shape, data: dequantise8(quantise8(data, shape[0], shape[1])) }];
+        return [name, { shape, data: dequantise(quantise(data, shape[0], shape[1], base)) }];
       }),
     ),
   };

@@ -21,10 +21,10 @@ const lora = z.strictObject({
     .optional()
     .describe("a PEFT folder: the adapter to continue, with the same rank, alpha, targets and layers"),
   base: z
-    .enum(["float32", "int8"])
+    .enum(["float32", "int8", "int4"])
     .default("float32")
     .describe(
-      "precision of the frozen matrices: `float32`, or `int8` (a quarter of the memory) ([lora.md](lora.md#a-base-in-8-bits))",
+      "precision of the frozen matrices: `float32`, `int8` (a quarter of the memory) or `int4` (a sixth) ([lora.md](lora.md#a-base-in-8-or-4-bits))",
     ),
 });
 
@@ -67,6 +67,11 @@ export const localSettings = z.strictObject({
 
 export type LocalSettings = z.output<typeof localSettings>;
 
+/** True for precisions of frozen layers that hold weights in fewer bits than they are trained in. */
+export function isRounded(base: unknown): base is "int8" | "int4" {
+  return base === "int8" || base === "int4";
+}
+
 /** Settings of the local engine that may exclude each other, of a configuration or of the engine's own options. */
 export interface LocalChoice extends Pick<LocalSettings, "device" | "precision"> {
   readonly lora?: { readonly base?: string };
@@ -76,9 +81,9 @@ export interface LocalChoice extends Pick<LocalSettings, "device" | "precision">
 /** Conditions between settings of the local engine. */
 export const localChecks: readonly Check<LocalChoice>[] = [
   {
-    holds: ({ lora, sampling }) => lora?.base !== "int8" || sampling?.weights !== "float32",
+    holds: ({ lora, sampling }) => !isRounded(lora?.base) || sampling?.weights !== "float32",
     setting: "sampling.weights",
-    expected: '"int8" where lora.base is "int8"',
+    expected: '"int8" where lora.base is "int8" or "int4"',
     hint: 'The frozen layers are held in no other form: set lora.base to "float32" to sample with float32.',
   },
   {

@@ -5,8 +5,7 @@
 import { Argument, Command, Option } from "commander";
 import { LocalEngine } from "../../extensions/local/engine.ts";
 import { estimateMemory, type MemoryUse, totalBytes } from "../../extensions/local/memory.ts";
-import type { Int8Matrix } from "../../extensions/local/model/int8.ts";
-import { roundLayers } from "../../extensions/local/model/rounded.ts";
+import { type RoundedMatrix, roundLayers } from "../../extensions/local/model/rounded.ts";
 import { denseBatch, quickModel, randomTokens } from "./model.ts";
 import { type ShapeName, shapeOf, shapes } from "./shapes.ts";
 
@@ -16,7 +15,7 @@ interface Options {
   readonly rows: number;
   readonly layers?: number;
   readonly threads: number;
-  readonly base: "float32" | "int8";
+  readonly base: "float32" | "int8" | "int4";
   readonly updates: number;
 }
 
@@ -27,7 +26,9 @@ const program = new Command("npx jiti research/bench/memory.ts")
   .addOption(new Option("--model <name>", "whose sizes").choices(Object.keys(shapes)).default("qwen2.5-0.5b"))
   .option("--layers <n>", "layers of the model (default: its own)", Number)
   .option("--threads <n>", "threads of ONNX Runtime", Number, 2)
-  .addOption(new Option("--base <precision>", "of an adapter's frozen layers").choices(["float32", "int8"]).default("float32"))
+  .addOption(
+    new Option("--base <precision>", "of an adapter's frozen layers").choices(["float32", "int8", "int4"]).default("float32"),
+  )
   .option("--updates <n>", "updates to make", Number, 2)
   .parse();
 const { model, tokens, rows, layers, threads, base, updates } = program.opts<Options>();
@@ -40,8 +41,8 @@ const training = what !== "sampling";
 const length = training ? tokens + sampled : tokens;
 const use: MemoryUse = { training, length, trajectories: rows, concurrency: rows, lora };
 
-const rounded = new Map<string, Int8Matrix>();
-const weights = quickModel(config, lora && base === "int8" ? roundLayers(rounded) : undefined);
+const rounded = new Map<string, RoundedMatrix>();
+const weights = quickModel(config, lora && base !== "float32" ? roundLayers(rounded, base) : undefined);
 const options = { model: "random", threads, lora, slots: rows, maxLength: tokens + 64 };
 const engine = new LocalEngine(weights, options, undefined, rounded);
 

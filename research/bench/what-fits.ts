@@ -42,6 +42,7 @@ const forms: readonly (readonly [string, Partial<MemoryUse>])[] = [
   ["", {}],
   ["adapter: ", { lora }],
   ["8 bits: ", { lora: { ...lora, base: "int8" } }],
+  ["4 bits: ", { lora: { ...lora, base: "int4" } }],
 ];
 
 /** Memory of training by length of the longest sequence, four trajectories a step. */

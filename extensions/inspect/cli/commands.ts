@@ -27,7 +27,8 @@ const entropy: AddCommands = (runs, { screen, examples }) => {
     .description("Averages the entropy of action tokens around tool results over a run's training rollouts.")
     .argument("<folder>", "the run's folder")
     .option("--json", "print every point as JSON")
-    .addHelpText("after", examples("runs entropy runs/office-arpo-1"))
+    .option("--svg <file>", "draw it there")
+    .addHelpText("after", examples("runs entropy runs/office-arpo-1 --svg entropy.svg"))
     .action(async (folder, flags) => {
       const { entropyCommand } = await import("./entropy.ts");
       entropyCommand(folder, flags, screen);

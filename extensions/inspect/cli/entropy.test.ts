@@ -1,5 +1,5 @@
 import "../../install.ts";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -34,7 +34,7 @@ async function invoke(...args: readonly string[]) {
   return { exitCode: await main(["runs", "entropy", ...args], write("out"), write("error")), ...text };
 }
 
-test("entropy around tool results is averaged over all steps of a run, as text and JSON", async () => {
+test("entropy around tool results is averaged over all steps of a run, as text, JSON and picture", async () => {
   const folder = join(mkdtempSync(join(tmpdir(), "retrograde-entropy-")), "run");
   createRun(folder, resolveConfig());
   expect(await invoke(folder)).toMatchObject({ exitCode: 1, error: expect.stringContaining("at least one step") });
@@ -43,12 +43,14 @@ test("entropy around tool results is averaged over all steps of a run, as text a
   const { out } = await invoke(folder);
   expect(out).toMatch(/a tool result +2 +0\.75 +0\.5 /);
   expect(out).not.toContain("user's message");
-  const { out: json } = await invoke(folder, "--json");
+  const svg = join(folder, "plots", "entropy.svg");
+  const { out: json } = await invoke(folder, "--json", "--svg", svg);
   expect(JSON.parse(json).tool).toEqual([
     { offset: -2, mean: 1, count: 2 },
     { offset: -1, mean: 0.5, count: 2 },
     { offset: 0, mean: 0.25, count: 2 },
     { offset: 1, mean: 0.75, count: 2 },
   ]);
+  expect(readFileSync(svg, "utf8")).toMatch(/^<svg[\s\S]*around a tool result[\s\S]*<\/svg>\n$/);
   expect(await invoke(join(folder, "nowhere"))).toMatchObject({ exitCode: 1, error: expect.stringContaining("no run") });
 });

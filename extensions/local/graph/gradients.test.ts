@@ -172,6 +172,19 @@ const cases: { readonly [O in OpName]: readonly Case[] } = {
       },
     },
   ],
+  int4Product: [
+    {
+      title: "a matrix in 4 bits",
+      operands: [[2, 3]],
+      build: (g, [x]) => {
+        const packed = g.constant(
+          Uint8Array.from({ length: 32 }, (_, i) => 17 * (i % 15)),
+          [2, 1, 16],
+        );
+        return g.apply("int4Product", [x, packed, g.constant(Float32Array.of(0.5, 2), [2])], { outputs: 2 })[0];
+      },
+    },
+  ],
   causalMask: [
     {
       title: "a window",

@@ -64,6 +64,7 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   relu: null,
   div: null,
   int8Product: null,
+  int4Product: null,
   reshape: (g, { inputs: [x] }, [dy]) => [dy && g.reshape(dy, x.shape)],
   transpose: (g, { attributes: { permutation } }, [dy]) => [
     dy &&

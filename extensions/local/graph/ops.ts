@@ -2,7 +2,7 @@ import { attention, attentionProbabilities, cachedAttention, causalMask } from "
 import { columnAttention, drawTokens, pick, rowInputs, scatterLast, zeros } from "./decoding.ts";
 import { entropy, logSoftmax, selectLogprobs } from "./logprobs.ts";
 import { type Lowering, misfit, ms, type OnnxAttribute, type Operator } from "./operator.ts";
-import { int8Product, matmul, type ProductAttributes } from "./products.ts";
+import { int4Product, int8Product, matmul, type ProductAttributes } from "./products.ts";
 import type { Dim, Tensor } from "./tensor.ts";
 
 /** The attributes that each operator takes beside its inputs. */
@@ -23,6 +23,7 @@ export interface Attributes {
   logSoftmax: object;
   matmul: ProductAttributes;
   int8Product: object;
+  int4Product: { outputs: number };
   reshape: { shape: readonly Dim[] };
   transpose: { permutation: readonly number[] };
   concat: { axis: number };
@@ -66,6 +67,7 @@ export const ops: { readonly [O in OpName]: Operator<Attributes[O]> } = {
   div: broadcasting("Div"),
   matmul,
   int8Product,
+  int4Product,
   attention,
   attentionProbabilities,
   cachedAttention,

@@ -9,6 +9,8 @@ export interface ProductAttributes {
   readonly exact?: boolean;
 }
 
+/** Inputs of an output that share a scale in 4 bits. */
+export const int4Block = 32;
 /** Number of the element type in onnx.proto. */
 const uint8 = 2;
 
@@ -62,6 +64,28 @@ export const int8Product: Operator<object> = {
     to.emit({ type: "Mul", inputs: [scaled, scale], outputs: [out.name] });
   },
 };
+
+/**
+ * x [..., K] · Wᵀ with a matrix W [N, K] in 4 bits: packed [N, blocks, 16] and scales [N · blocks]. Activations are rounded to 8 bits inside, by a scale
+ * for each block of a row.
+ */
+export const int4Product: Operator<{ outputs: number }> = {
+  infer: ([x, w, s], { outputs }) => {
+    const [n, blocks] = w.shape;
+    const inner = Number(x.shape.at(-1));
+    if (n !== outputs || blocks !== Math.ceil(inner / int4Block) || s.shape[0] !== outputs * blocks)
+      throw misfit("int4Product", [x, w, s]);
+    return [{ shape: x.shape.with(-1, outputs), type: "float32" }];
+  },
+  lower: (to, [x, w, s], [out], { outputs }) => {
+    const sizes = { K: { int: Number(x.shape.at(-1)) }, N: { int: outputs }, bits: { int: 4 }, block_size: { int: int4Block } };
+    const attributes = { ...sizes, accuracy_level: { int: roundedActivations } };
+    to.emit({ type: "MatMulNBits", domain: ms, inputs: [x.name, w.name, s.name], outputs: [out.name], attributes });
+  },
+};
+
+/** ONNX Runtime's accuracy level in which activations are rounded to 8 bits. */
+const roundedActivations = 4;
 
 /**
  * α · a·b over the last two axes, either transposed first. Operands are names with their numbers of axes, which agree or of which b has 2.

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { EngineError } from "../../../src/core/errors.ts";
 import { randomStream } from "../../../src/core/random.ts";
+import { dequantise4, quantise4 } from "../model/int4.ts";
 import { quantise8 as quantise } from "../model/int8.ts";
 import { checkInt8Error, measureInt8Error, requireExactInt8 } from "./exact-int8.ts";
 import { Graph } from "./graph.ts";
@@ -63,7 +64,7 @@ test("a large matrix, which is beside the model, is multiplied by as a small one
   const w = numbers(n * k, "large");
   g.output("y", g.matmul(g.input("x", ["R", k]), g.input("layer.0.w", [n, k]), { transB: true }));
   const { integers, scales } = quantise(w, n, k);
-  useRoundedProducts(g, () => ({ integers, scales }));
+  useRoundedProducts(g, () => ({ bits: 8, integers, scales }));
   expect((await serialise(g)).length).toBeLessThan(integers.length / 8);
   const session = await Session.open(g, { threads: 1 });
   const x = Float32Array.from({ length: k }, (_, i) => ((7 * i) % 255) - 127); // the scale of the row is 1
@@ -74,6 +75,37 @@ test("a large matrix, which is beside the model, is multiplied by as a small one
     expect(Math.abs(y[o] - sum * scales[o])).toBeLessThan(1e-6 * Math.abs(sum * scales[o]) + 1e-6);
   }
 });
+
+test.each([64, 70])(
+  "a product in 4 bits of %i inputs is that of the float32 matrix, but for the rounding of activations",
+  async (k) => {
+    const [n, rows] = [37, 5];
+    const matrix = quantise4(numbers(n * k, "w"), n, k);
+    const w = dequantise4(matrix, new Float32Array(n * k));
+    const g = new Graph();
+    g.output("y", g.matmul(g.input("x", ["R", k]), g.input("w", [n, k]), { transB: true }));
+    useRoundedProducts(g, () => matrix);
+    const session = await Session.open(g, { threads: 1 });
+    const x = numbers(rows * k, "x");
+    const run = async (from: number, to: number) =>
+      (await session.run({ x: { data: x.slice(from * k, to * k), shape: [to - from, k] } }, ["y"])).y;
+    const together = await run(0, rows);
+    for (let row = 0; row < rows; row++) {
+      const line = x.subarray(row * k, (row + 1) * k);
+      const step = Math.max(...line.map(Math.abs)) / 127;
+      const alone = await run(row, row + 1);
+      for (let o = 0; o < n; o++) {
+        const weights = w.subarray(o * k, (o + 1) * k);
+        const exact = line.reduce((sum, value, i) => sum + value * weights[i], 0);
+        const most = (step / 2) * weights.reduce((sum, weight) => sum + Math.abs(weight), 0);
+        expect(Math.abs(together[row * n + o] - exact)).toBeLessThan(most + 1e-5);
+        // Kernels for one row and for several add up in another order.
+        expect(Math.abs(together[row * n + o] - alone[o])).toBeLessThan(1e-4);
+      }
+    }
+    await session.close();
+  },
+);
 
 test("a matrix whose rows are read too stays beside its 8 bits", () => {
   const g = new Graph();

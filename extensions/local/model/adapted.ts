@@ -6,10 +6,9 @@ import { parseJson } from "../../../src/core/json.ts";
 import { isSignedHere, signatureOf } from "../../../src/files/own-key.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { adapterFolder, readAdapter, readAdapterSettings } from "./adapter-folder.ts";
-import { dequantise8, type Int8Matrix } from "./int8.ts";
 import { openMerger } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
-import { type BasePrecision, roundLayers } from "./rounded.ts";
+import { type BasePrecision, dequantise, type RoundedMatrix, roundLayers } from "./rounded.ts";
 import { readSmall, type TakeTensor, type Tensor } from "./safetensors.ts";
 
 /** Beside `config.json`, the tokenizer and `adapter/`: the model that the adapter was trained on, instead of `model.safetensors`. */
@@ -17,7 +16,7 @@ const baseName = "base.json";
 const baseSchema = z.strictObject({
   model: z.string().min(1),
   /** The precision that its layers were held in. */
-  precision: z.enum(["float32", "int8"]),
+  precision: z.enum(["float32", "int8", "int4"]),
   origin: z.string().optional(),
 });
 
@@ -83,8 +82,8 @@ export async function readAdapted(
 
 function inPrecision(name: string, tensor: Tensor, precision: BasePrecision): Float32Array {
   if (precision === "float32") return tensor.data;
-  const rounded = new Map<string, Int8Matrix>();
-  void roundLayers(rounded)(name, tensor);
+  const rounded = new Map<string, RoundedMatrix>();
+  void roundLayers(rounded, precision)(name, tensor);
   const matrix = rounded.get(name);
-  return matrix === undefined ? tensor.data : dequantise8(matrix);
+  return matrix === undefined ? tensor.data : dequantise(matrix);
 }

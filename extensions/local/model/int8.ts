@@ -3,6 +3,7 @@
  * magnitudes over 127. Transposed, as integer products take it.
  */
 export interface Int8Matrix {
+  readonly bits: 8;
   readonly outputs: number;
   readonly inputs: number;
   /** [inputs, outputs], −127 to 127. */
@@ -29,14 +30,11 @@ export function quantise8(matrix: Float32Array, outputs: number, inputs: number,
   eachTile(outputs, inputs, (o, from, to) => {
     for (let i = from; i < to; i++) integers[i * outputs + o] = Math.round(matrix[o * inputs + i] / scales[o]);
   });
-  return { outputs, inputs, integers, scales };
+  return { bits: 8, outputs, inputs, integers, scales };
 }
 
-/** Writes the matrix [outputs, inputs] as float32 again. Default: into a new array. */
-export function dequantise8(
-  { outputs, inputs, integers, scales }: Int8Matrix,
-  into: Float32Array = new Float32Array(outputs * inputs),
-): Float32Array {
+/** Writes the matrix [outputs, inputs] as float32 again. */
+export function dequantise8({ outputs, inputs, integers, scales }: Int8Matrix, into: Float32Array): Float32Array {
   eachTile(outputs, inputs, (o, from, to) => {
     for (let i = from; i < to; i++) into[o * inputs + i] = integers[i * outputs + o] * scales[o];
   });

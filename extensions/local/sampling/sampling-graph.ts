@@ -73,7 +73,7 @@ export interface SamplingOptions extends SessionOptions {
   readonly weightsAsInputs?: boolean;
   /** The precision that the matrices are rounded to. Default "float32". */
   readonly weights?: SamplerWeights;
-  /** Matrices that are in 8 bits already, by name; "int8" rounds all others. */
+  /** Matrices that are in 8 or 4 bits already, by name; "int8" rounds all others. */
   readonly rounded?: RoundedMatrices;
   /** Weights and memory on the provider's device: what a step over prompts reads and makes stays there. */
   readonly device?: {

@@ -2,10 +2,9 @@ import { type Feed, type FloatValue, Session } from "../graph/session.ts";
 import type { SessionOptions } from "../machine/device.ts";
 import type { DeviceTensor } from "../machine/native/tensor.ts";
 import type { Head } from "../model/heads.ts";
-import { dequantise8 } from "../model/int8.ts";
 import { configOfLayer, firstAdapted } from "../model/lora.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import type { RoundedMatrices } from "../model/rounded.ts";
+import { dequantise, type RoundedMatrices } from "../model/rounded.ts";
 import type { GradientSums } from "./gradient-sums.ts";
 import { type PartContext, type PartName, partGraph } from "./layer-graphs.ts";
 import type { Placed } from "./parameter-store.ts";
@@ -112,7 +111,7 @@ export class LayerParts {
     const matrix = this.#rounded.get(whole);
     if (matrix === undefined) return undefined;
     const into = this.#arrays.get(`dequantised/${name}`, matrix.outputs * matrix.inputs);
-    if (this.#dequantised.get(name) !== whole) dequantise8(matrix, into);
+    if (this.#dequantised.get(name) !== whole) dequantise(matrix, into);
     this.#dequantised.set(name, whole);
     return into;
   }
