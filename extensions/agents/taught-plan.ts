@@ -128,7 +128,7 @@ const planSchema = z.strictObject({
   ...{ agent: text, reward: text, tasks: text, teacher: text, demonstrations: text, settings: text },
 });
 
-/** What decides the attempts of a teacher, beside the rule that keeps them; the other fields are of the runs behind. */
+/** Names what decides the attempts of a teacher, beside the rule that keeps them; the other fields are of the runs behind. */
 const ofRecording = ["agent", "reward", "tasks", "teacher"] as const;
 
 /** @param isTraining whether a run began; until then only what the recording was made of has to be the same */
