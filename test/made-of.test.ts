@@ -10,6 +10,7 @@ import { createRun, requireSameParts } from "../src/runs/write.ts";
 import { codeAndData, tasksOf } from "../src/sdk/made-of.ts";
 import { resolveConfig } from "../src/training/config/config.ts";
 import { loadConfigFile } from "../src/training/config/config-file.ts";
+import { root } from "./house.ts";
 
 const fresh = () => mkdtempSync(join(tmpdir(), "retrograde-made-of-"));
 const rows = (...numbers: readonly number[]) => numbers.map((n) => ({ prompt: `question ${n}` }));
@@ -59,6 +60,9 @@ test("code is its file and what that imports from beside it, packages not", () =
   expect(after).toEqual({ ...before, "far.ts": after["far.ts"] });
   expect(after["far.ts"]).not.toBe(before["far.ts"]);
   expect(codeDigests([join(folder, "none.ts")])).toEqual({});
+  // This package's own modules are not the user's code, though they are beside it in a checkout.
+  const recipe = join(root, "research/recipes/calculator-questions.ts");
+  expect(Object.keys(codeDigests([recipe]))).toEqual(["calculator-questions.ts"]);
 });
 
 test("an agent's module, its reward, an own environment and a reward in code are parts by their files", async () => {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readFileSync, statSync } from "node:fs";
-import { basename, dirname, extname, join, relative, resolve } from "node:path";
+import { basename, dirname, extname, join, relative, resolve, sep } from "node:path";
+import { packageFolder } from "./package-folder.ts";
 
 /** Limits on the number and bytes of a program's files that are hashed: beyond them it is not hand-written code. */
 const most = { files: 500, bytes: 4 * 2 ** 20 };
@@ -8,7 +9,7 @@ const endings = ["", ".ts", ".mts", ".js", ".mjs", ".tsx", ".jsx", "/index.ts", 
 
 /**
  * Returns SHA-256 of files of code and of all that they import from beside them, by their paths relative to the file that they belong to.
- * Packages are not followed.
+ * Packages are not followed, this one neither where its sources are beside them: its version says what they are.
  */
 export function codeDigests(files: readonly string[]): Record<string, string> {
   const digests: Record<string, string> = {};
@@ -20,11 +21,15 @@ export function codeDigests(files: readonly string[]): Record<string, string> {
       digests[relative(dirname(root), file) || basename(file)] = sha256(text);
       for (const name of imported(text)) {
         const path = fileOf(join(dirname(file), name));
-        if (path !== undefined && seen.size < most.files) seen.add(path);
+        if (path !== undefined && !isOfThisPackage(path) && seen.size < most.files) seen.add(path);
       }
     }
   }
   return digests;
+}
+
+function isOfThisPackage(file: string): boolean {
+  return ["src", "extensions", "entries", "dist"].some((ring) => file.startsWith(join(packageFolder, ring, sep)));
 }
 
 export function sha256(text: string): string {
