@@ -73,6 +73,24 @@ test("an agent object of the AI SDK is measured as it is; another object is no a
   );
 });
 
+test("a model of this machine answers at the temperature of the measurement, whatever the agent asks for", async () => {
+  const office = new URL("../models/office", import.meta.url).pathname;
+  const heard: string[] = [];
+  const asking = async (prompt: string, { name }: { readonly name: string }) => {
+    const said = await agent(prompt, { name });
+    heard.push(said);
+    return said;
+  };
+  const measured = { agent: asking, reward, tasks: tasks.slice(0, 1), model: office, k: 4, engine: { threads: 1 } };
+  await evaluateAgent({ ...measured, temperature: 0 });
+  expect([heard.length, new Set(heard.splice(0)).size]).toEqual([4, 1]);
+  await evaluateAgent(measured);
+  expect(new Set(heard).size).toBeGreaterThan(1);
+  await expect(evaluateAgent({ agent, tasks, reward, endpoint: with_("weak"), temperature: 0 })).rejects.toThrow(
+    /^temperature is 0; expected none: it is of a `model` of this machine/,
+  );
+});
+
 test("an agent that throws or hangs fails by itself; a reward that is no number leaves no score", async () => {
   const faulty = async (prompt: string) => {
     if (prompt.includes("0")) throw new Error("broken");

@@ -18,6 +18,8 @@ export interface MeasuredRun {
   readonly model?: string;
   readonly split: string;
   readonly k: number;
+  /** Temperature of every answer; undefined where the agent chose it. */
+  readonly temperature?: number | undefined;
   /** SHA-256 of what gave the rewards. */
   readonly scoredBy: string;
   readonly seconds: number;
@@ -51,14 +53,15 @@ function write(
   folder: string,
   tasks: readonly Task[],
   groups: readonly Group[],
-  { agent, model = "the agent's own", split, k, scoredBy, seconds }: MeasuredRun,
+  { agent, model = "the agent's own", split, k, temperature = 1, scoredBy, seconds }: MeasuredRun,
 ): void {
   createRun(folder, {
     ...{ seed, steps: 0, algorithm: { kind: "evaluation" }, environment: { name: "agent", settings: {} } },
     ...{ agent, model, evaluation: { split, tasks: tasks.length, k }, scoredBy },
   });
   const record = {
-    ...({ when: "after", step: 0, split, decoding: "sampled", temperature: 1, madeOf: scoredBy } as const),
+    ...({ when: "after", step: 0, split, decoding: temperature === 0 ? "greedy" : "sampled", temperature } as const),
+    madeOf: scoredBy,
     ...summarise(tasks, groups, seed),
   };
   const trajectories = groups.flatMap((group) => group.trajectories);

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { optionsDoor } from "../../src/core/door.ts";
+import { ConfigError } from "../../src/core/errors.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { type AttemptingAgent, openAgent } from "./agent-attempts.ts";
@@ -7,13 +8,14 @@ import { openAgentRun } from "./agent-run.ts";
 import { withOwnModels } from "./intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
 import { openRelay } from "./relay.ts";
-import type { AgentEndpoint } from "./served-agent-model.ts";
+import type { AgentEndpoint, ServedModelOptions } from "./served-agent-model.ts";
 import { type AgentTraining, isProgram } from "./train-agent.ts";
 import { trajectoryOf } from "./trajectory.ts";
 
 export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
   extends Pick<AgentTraining<T>, "agent" | "reward">,
-    MeasureOptions {
+    MeasureOptions,
+    ServedModelOptions {
   readonly tasks: readonly T[];
   /** The model that the agent calls. Default: whichever it calls by itself. */
   readonly endpoint?: AgentEndpoint;
@@ -44,12 +46,20 @@ export interface EvaluatedAgent<T> extends MeasuredAgent<T> {
  */
 export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
   refuseUnknown({ ...evaluation });
-  const { model, out, split = "test", ...rest } = evaluation;
+  const { model, engine, temperature, out, split = "test", ...rest } = evaluation;
+  for (const [name, value] of Object.entries({ engine, temperature }))
+    if (model === undefined && value !== undefined)
+      throw new ConfigError(name, value, {
+        expected: "none: it is of a `model` of this machine; others sample as the agent asks",
+      });
   const run = out === undefined ? undefined : openAgentRun(out);
   try {
     const started = performance.now();
     // The engine is loaded where one is needed: a program that measures an endpoint has none.
-    const served = model === undefined ? undefined : await (await import("./served-agent-model.ts")).serveToAgents(model);
+    const served =
+      model === undefined
+        ? undefined
+        : await (await import("./served-agent-model.ts")).serveToAgents(model, { engine, temperature });
     const found = await measured({ ...rest, endpoint: served ?? rest.endpoint }, split).finally(() => served?.close());
     const { k, tasks, scoredBy, episodes } = found;
     const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
@@ -61,6 +71,7 @@ export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEval
         model: model ?? rest.endpoint?.name,
         split,
         k,
+        temperature,
         scoredBy,
         seconds: (performance.now() - started) / 1000,
       },
@@ -77,12 +88,12 @@ function nameOf(agent: AgentEvaluation["agent"]): string {
 }
 
 const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
-  ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true },
+  ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true, engine: true, temperature: true },
   ...{ k: true, concurrency: true, timeoutMs: true, out: true, split: true },
 });
 
 async function measured<T extends TaskRequest>(
-  evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split">,
+  evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split" | keyof ServedModelOptions>,
   split: string,
 ): Promise<EvaluatedAgent<T>> {
   const { agent, reward, tasks, endpoint, timeoutMs, ...options } = evaluation;

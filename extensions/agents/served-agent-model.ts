@@ -1,27 +1,58 @@
 import { randomBytes } from "node:crypto";
 import { modelFolder, openModel, samplingUse } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { engineModel } from "../inference/engine-model.ts";
+import type { InferenceModel } from "../inference/model.ts";
 import { serveInference } from "../inference/server.ts";
+
+/** Settings of a model of this machine that is served to an agent. */
+export interface ServedModelOptions {
+  /** As in a configuration: device, threads and the rest. */
+  readonly engine?: UserConfig["engine"];
+  /** Temperature of every answer, whatever the agent asks for. 0 always takes the most probable token. Default: as the agent asks, or 1. */
+  readonly temperature?: number;
+}
 
 /**
  * Serves a model of this machine to agents, under any name that they ask for.
  * @throws ConfigError, ModelError or EngineError if there is no such model
  */
-export async function serveToAgents(model: string): Promise<AgentEndpoint & { close(): Promise<void> }> {
-  const config = resolveConfig({ model, environment: { name: "agent" } });
+export async function serveToAgents(
+  model: string,
+  options: ServedModelOptions = {},
+): Promise<AgentEndpoint & { close(): Promise<void> }> {
+  const { temperature } = options;
+  const given = options.engine === undefined ? {} : { engine: options.engine };
+  const evaluated = temperature === undefined ? {} : { evaluation: { temperature } };
+  const config = resolveConfig({ model, environment: { name: "agent" }, ...given, ...evaluated });
   const { engine, chat } = config;
   const use = samplingUse(config);
   const folder = await modelFolder({ model, environment: { name: "agent" }, engine }, undefined, use);
   const opened = await openModel(folder, engine, { use, seed: config.seed }, chat);
   const apiKey = `sk-${randomBytes(24).toString("base64url")}`;
-  const byKey = new Map([[apiKey, engineModel(opened.engine, opened.chat)]]);
+  const served = engineModel(opened.engine, opened.chat);
+  const byKey = new Map([[apiKey, temperature === undefined ? served : atTemperature(served, temperature)]]);
   const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [apiKey], models: new Map(), byKey });
   const close = async () => {
     await server.close();
     await opened.engine.dispose();
   };
   return { baseUrl: `${server.baseUrl}/v1`, apiKey, close };
+}
+
+function atTemperature(model: InferenceModel, temperature: number): InferenceModel {
+  const { chat } = model;
+  return {
+    ...model,
+    sample: (request, signal) => model.sample({ ...request, temperature }, signal),
+    ...(chat && {
+      chat: {
+        ...chat,
+        converse: (request, options) => chat.converse(request, { ...options, sampling: { ...options.sampling, temperature } }),
+      },
+    }),
+  };
 }
 
 /** An address of the OpenAI interface: `retrograde-rl serve --inference`, another server, or the vendor. */

@@ -7,8 +7,14 @@ const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads
 export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples, subjects, evalOptions }) => {
   const command = withModes(
     withSettings(program.command("eval"), evaluationFlags),
-    { with: ["agent", "compare"], honours: ["reward", "tasks", "split", "k", "out", "json", "show"] },
-    { with: ["agent"], honours: ["reward", "tasks", "split", "k", "out", "json", "show", "model", "endpoint"] },
+    {
+      with: ["agent", "compare"],
+      honours: ["reward", "tasks", "split", "k", "out", "json", "show", "temperature", "device", "threads"],
+    },
+    {
+      with: ["agent"],
+      honours: ["reward", "tasks", "split", "k", "out", "json", "show", "model", "endpoint", "temperature", "device", "threads"],
+    },
     { with: ["compare"], honours: [...ofModels, "split", "tasks", "k", "temperature", "seed", "out", "json"] },
     { with: [], ignores: ["reward"] },
   );

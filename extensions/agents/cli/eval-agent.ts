@@ -1,6 +1,7 @@
 import { basename, join, resolve } from "node:path";
 import type { EvalFlags } from "../../../src/cli/commands/eval-flags.ts";
 import { shownEpisodes } from "../../../src/cli/conversation.ts";
+import { evaluationFlags, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { errorsLine, verdictWithheld } from "../../../src/core/outcome.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
@@ -23,6 +24,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
   const { tasks: file, reward, split = "test", k = "1", out, compare, json } = flags;
   if (typeof file !== "string")
     throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const served = servedBy(flags);
   const all = readTasks(resolve(file));
   if (split !== "test" && split !== "train" && split !== "all")
     throw new ConfigError("--split", split, { expected: ["test", "train", "all"] });
@@ -43,6 +45,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
       ...evaluation,
       out: folder,
       ...(model === undefined ? {} : modelOf(model, process.env)),
+      ...served,
     }).finally(() => removeIfEmpty(folder));
     for (const line of linesOf(each)) screen.line(`   ${line}`);
     measured.push(each);
@@ -88,6 +91,13 @@ function endLines(
     `Read one: ${commandPrefix()} trajectory ${quoted(last)} ${episodes[0]?.id ?? "ID"}`,
     `Compare: ${commandPrefix()} runs compare ${quoted(first)} ${second === undefined ? "OTHER" : quoted(second)}`,
   ];
+}
+
+/** Returns the settings of a model of this machine among the flags. */
+function servedBy({ tasks: _, ...flags }: EvalFlags): Pick<AgentEvaluation, "engine" | "temperature"> {
+  const { engine, evaluation } = settingsOf(evaluationFlags, flags);
+  const temperature = evaluation?.temperature;
+  return { ...(engine && { engine }), ...(temperature !== undefined && { temperature }) };
 }
 
 /** The model of `--model` and `--endpoint`, as `--compare` writes one. */
