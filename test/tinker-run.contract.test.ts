@@ -63,9 +63,9 @@ test.each([
     expect(remote).toHaveLength(local.length);
     expect(timings[0].every(({ requests }) => requests === undefined)).toBe(true);
     for (const [i, timing] of timings[1].entries()) {
-      // GRPO waits for its pass and for its step; SeeUPO for the ratios of the turn update before, and for the pass and the step of each turn update.
-      const turnUpdates = Number(remote[i].turnUpdates ?? 1);
-      expect(timing.serverWaits).toBe(algorithm === "grpo" ? 2 : 3 * turnUpdates - 1);
+      // GRPO waits for its pass and for its step; SeeUPO for the log-probs at the start, and for the log-probs, the pass and the step of each turn update.
+      const { turnUpdates } = remote[i].metrics as { readonly turnUpdates?: number };
+      expect(timing.serverWaits).toBe(turnUpdates === undefined ? 2 : 1 + 3 * turnUpdates);
       expect(timing.requests).toBeGreaterThan(12);
       expect(timing.sharedTokens).toBeLessThan(timing.trainedTokens);
       expect(serverLine(timing)).toMatch(/server: \d+ requests, \d+ waits?, [\d.e-]+ MB sent, .* × the tokens/);
