@@ -202,7 +202,7 @@ export default {
         ...both("paper − GRPO with one step", ["calculator", "seeupo", 3e-4], ["calculator", "grpo", 3e-4], true),
         ...both("paper − GRPO with as many steps", ["calculator", "seeupo", 3e-4], ["calculator", "grpo-two", 3e-4]),
       ],
-      "Not known yet.",
+      "Not known yet: one of three seeds has run. There SeeUPO ends below both.",
       3,
     ),
     order: question(
