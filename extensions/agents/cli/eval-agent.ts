@@ -94,7 +94,7 @@ function endLines(
 }
 
 /** Returns the settings of a model of this machine among the flags. */
-function servedBy({ tasks: _, ...flags }: EvalFlags): Pick<AgentEvaluation, "engine" | "temperature"> {
+function servedBy(flags: EvalFlags): Pick<AgentEvaluation, "engine" | "temperature"> {
   const { engine, evaluation } = settingsOf(evaluationFlags, flags);
   const temperature = evaluation?.temperature;
   return { ...(engine && { engine }), ...(temperature !== undefined && { temperature }) };

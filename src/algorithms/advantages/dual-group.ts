@@ -1,9 +1,8 @@
-import { ShapeError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 import { defineAdvantage, episodesOf, needsBranches, penalised } from "./advantage.ts";
 import { groupRelativeAdvantages } from "./group-relative.ts";
-import { isBefore, isFork, type SharedEnd, sharedEnd } from "./tree.ts";
+import { isBefore, isFork, lineage, type SharedEnd, sharedEnd } from "./tree.ts";
 
 /**
  * Dual-group advantages, APPO (arXiv:2606.12384, eq. 6; `compute_appo_advantage` of AMAP-ML/APPO): rollouts from the root and forks are
@@ -38,17 +37,10 @@ export function dualGroupAdvantages(group: Group): number[][][] {
 const compared = (group: Group) => groupRelativeAdvantages([group], { std: "group", singletonGroups: "zero" });
 
 /** The rollout from the root that a fork began with, and where they part. */
-function sharedWithRoot(fork: Trajectory, { trajectories }: Group): { readonly root: string; readonly end: SharedEnd } {
-  let [root, end] = [fork, sharedEnd(fork)];
-  for (let steps = 0; isFork(root); steps++) {
-    const { id, branch } = root;
-    if (isBefore(sharedEnd(root), end)) end = sharedEnd(root);
-    const parent = trajectories.find((trajectory) => trajectory.id === branch?.from);
-    if (parent === undefined || steps > trajectories.length)
-      throw new ShapeError(`branch of trajectory ${id}`, branch?.from, { expected: "a trajectory of the same group" });
-    root = parent;
-  }
-  return { root: root.id, end };
+function sharedWithRoot(fork: Trajectory, group: Group): { readonly root: string; readonly end: SharedEnd } {
+  const path = lineage(fork, group);
+  const ends = path.slice(0, -1).map(sharedEnd);
+  return { root: (path.at(-1) ?? fork).id, end: ends.reduce((first, each) => (isBefore(each, first) ? each : first)) };
 }
 
 export const dualGroupKind = defineAdvantage({

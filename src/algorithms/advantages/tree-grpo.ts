@@ -1,9 +1,8 @@
-import { ShapeError } from "../../core/errors.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 import { defineAdvantage, needsBranches, penalised, perTrajectory, singletonGroups } from "./advantage.ts";
 import type { Advantages, SingletonGroups } from "./by-group.ts";
 import { groupRelativeAdvantages } from "./group-relative.ts";
-import { isFork } from "./tree.ts";
+import { lineage } from "./tree.ts";
 
 /**
  * Tree-GRPO (arXiv:2509.21240; `adv_estimator == 'tree'` of AMAP-ML/Tree-GRPO): a leaf is compared with those of its own tree, and with
@@ -24,18 +23,11 @@ export function treeGrpoAdvantages(groups: readonly Group[], singletons: Singlet
 }
 
 /** The leaves of each tree, as groups of their own. */
-function treesOf({ trajectories }: Group): Group[] {
-  const byId = new Map(trajectories.map((trajectory) => [trajectory.id, trajectory]));
+function treesOf(group: Group): Group[] {
   const trees = new Map<string, Trajectory[]>();
-  for (const leaf of trajectories) {
-    let root = leaf;
-    for (let steps = 0; root.branch !== undefined && isFork(root); steps++) {
-      const parent = byId.get(root.branch.from);
-      if (parent === undefined || steps > byId.size)
-        throw new ShapeError(`branch of trajectory ${root.id}`, root.branch.from, { expected: "a trajectory of the same group" });
-      root = parent;
-    }
-    trees.set(root.id, [...(trees.get(root.id) ?? []), leaf]);
+  for (const leaf of group.trajectories) {
+    const { id } = lineage(leaf, group).at(-1) ?? leaf;
+    trees.set(id, [...(trees.get(id) ?? []), leaf]);
   }
   return [...trees].map(([id, leaves]) => ({ id, trajectories: leaves }));
 }

@@ -51,6 +51,22 @@ export function isFork(trajectory: Pick<Trajectory, "branch">): boolean {
   return isBefore({ turn: 0, token: 0 }, sharedEnd(trajectory));
 }
 
+/**
+ * A trajectory, the one that it was forked from, and so on to the rollout from the root, which is last.
+ * @throws ShapeError for a branch from a trajectory that is not in the group
+ */
+export function lineage(trajectory: Trajectory, { trajectories }: Group): readonly [Trajectory, ...Trajectory[]] {
+  const path: [Trajectory, ...Trajectory[]] = [trajectory];
+  for (let last = trajectory; last.branch !== undefined && isFork(last); path.push(last)) {
+    const { id, branch } = last;
+    const parent = trajectories.find((each) => each.id === branch.from);
+    if (parent === undefined || path.length > trajectories.length)
+      throw new ShapeError(`branch of trajectory ${id}`, branch.from, { expected: "a trajectory of the same group" });
+    last = parent;
+  }
+  return path;
+}
+
 export interface Fork {
   readonly turn: number;
   readonly children: readonly Trajectory[];

@@ -2,16 +2,17 @@ import { mean } from "../../core/mean.ts";
 import { defineBranchRule, type ForkPoint, type PlayedAction } from "./rule-kind.ts";
 
 /**
- * Branching inside of actions, APPO (arXiv:2606.12384, §3.1; `build_appo_branch_request` of AMAP-ML/APPO): once the N first rollouts of a
+ * Branching inside of actions, APPO (arXiv:2606.12384, eq. 5; `build_appo_branch_request` of AMAP-ML/APPO): once the N first rollouts of a
  * task have ended, every token of their actions has a Branching Score. The tokens with the highest ones are kept with all before them, and
  * what follows is sampled again.
  *
  *   BS_t = Z(H_t) · Z(Ω_t)          Z(x) = (x − mean x) / (std x + 1e-6) over the tokens of one rollout's actions
  *
  * H_t is the entropy of the distribution that token t was drawn from. Ω_t, the gain in likelihood of what followed (objectives/appo.ts), is
- * exactly 1 where the policy that scores is the one that sampled, as in every rollout here: BS_t = Z(H_t), the form that the published code
- * has for branching while it samples (`APPOBrancher`). Where that code multiplies by Z(Ω_t), it samples with one engine, scores with another
- * under the same weights, and so standardises what their arithmetic differs by. Ω counts in the update, which has moved.
+ * exactly 1 where the policy that scores is the one that sampled, as in every rollout here: BS_t = Z(H_t). That is half of the rule, and the
+ * paper finds entropy alone an unreliable sign of influence. The published code has this form for branching while it samples
+ * (`APPOBrancher`). Where it multiplies by Z(Ω_t), it samples with one engine, scores with another under the same weights, and so
+ * standardises what their arithmetic differs by. Ω counts in the update, which has moved.
  *
  * As in the code: tokens that are white space are no points, a fork follows its token, and forks do not branch again. Other than there: the
  * last token of an action is no point, since nothing follows it; rollouts without a score have none; with fewer points than leaves the rest

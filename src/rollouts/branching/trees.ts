@@ -32,8 +32,8 @@ export interface TreesOptions extends GroupsOptions {
  *
  * A fork begins before the action that follows a tool result, once that action's first tokens have shown the entropy: the ways on
  * from there are independent samples of one context. A rule that chooses once the N rollouts have ended forks inside of actions: the
- * environment is restored to before the action, and the action's first tokens are kept. Seed and ids alone decide, whatever answers first; without a branch the result
- * is that of `rolloutGroups`.
+ * environment is restored to before the action, and the action's first tokens are kept. Seed and ids alone decide, whatever answers
+ * first; without a branch the result is that of `rolloutGroups`.
  * @returns one group for each task, in the order of the tasks; its trajectories are the leaves, as they were begun
  * @throws as `rolloutGroups`
  */
