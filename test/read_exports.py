@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pandas
 import pyarrow.dataset
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 
 def rows(table):
@@ -15,13 +14,11 @@ def rows(table):
 
 folders = [Path(folder) for folder in sys.argv[1:]]
 first = folders[0]
-readers = {"csv": pandas.read_csv, "jsonl": lambda path: pandas.read_json(path, lines=True, precise_float=True), "parquet": pandas.read_parquet}
+readers = {"csv": pandas.read_csv, "parquet": pandas.read_parquet}
 together = pyarrow.dataset.dataset([str(folder / "trajectories.parquet") for folder in folders]).to_table()
-events = EventAccumulator(str(first)).Reload()
 found = {
     "steps": {form: rows(read(first / f"steps.{form}")) for form, read in readers.items()},
     "splits": together["split"].to_pylist(),
     "types": {name: str(together.schema.field(name).type) for name in together.column_names},
-    "scalars": {tag: [[event.step, event.value, event.wall_time] for event in events.Scalars(tag)] for tag in events.Tags()["scalars"]},
 }
 print(json.dumps(found))

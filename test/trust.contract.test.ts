@@ -77,7 +77,7 @@ const plays = [
   ...["rewards.*.name", "rewards.*.pattern", "rewards.*.tags.*", "rewards.*.model", "rewards.*.rubric", "rewards.*.reference"],
   "user.model",
   ...["engine.lora.targets.*", "engine.model"],
-  ...["evaluation.player.model", "evaluation.player.request.*", "evaluation.player.prices.currency"],
+  ...["evaluation.player.model", "evaluation.player.request.*"],
   ...[
     "deepSearch.summariser.model",
     "deepSearch.summariser.request.*",
@@ -218,17 +218,14 @@ const users = (): Readonly<Record<string, readonly [readonly string[], () => Pro
   "eval --model": [["environment"], () => invoke("eval", "--model", folder)],
   "eval --compare": [["environment"], () => invoke("eval", "--compare", folder, "bundled:office")],
   "eval --compare, second": [["environment"], () => invoke("eval", "--compare", "bundled:office", folder)],
-  "trajectory --replay": [["environment"], () => invoke("trajectory", folder, "step-1/0/0", "--replay")],
   rescore: [["environment"], () => invoke("rescore", folder, "--reward", join(folder, "reward.mjs"))],
   "rescore()": [["environment"], sdk(() => rescore(folder, [{ kind: "environment" }]))],
   "runs model": [["model", "engine"], () => invoke("runs", "model", folder, "--out", join(dirname(folder), "written"))],
   "train --model": [["environment"], () => invoke("train", "--model", folder, "--no-dashboard")],
   "train --resume": [whole, () => invoke("train", "--resume", "--out", folder, "--no-dashboard")],
-  "train --replay": [whole, () => invoke("train", "--replay", folder, "--no-dashboard")],
   "sft --model": [["environment"], () => invoke("sft", "--model", folder, "--no-dashboard")],
   "train({ model })": [["environment"], sdk(() => train({ model: folder }))],
   "train({ resume })": [whole, sdk(() => train({ out: folder }, { resume: true }))],
-  "train({ replay })": [whole, sdk(() => train({}, { replay: folder }))],
   "evaluate({ model })": [["environment"], sdk(() => evaluate({ model: folder }))],
 });
 
@@ -319,14 +316,14 @@ test("a run of this machine is known by a key that only its user reads, and by n
 test("one's own run asks nothing, and another's acts once it is trusted", async () => {
   const environment = { name: `ors:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN" } };
   become({ environment }, writeOwnRecord);
-  await invoke("train", "--replay", folder, "--no-dashboard");
+  await invoke("train", "--resume", "--out", folder, "--no-dashboard");
   expect(asked.join()).toContain("SECRET-1");
   asked.splice(0);
   become({ environment });
-  await expect(train({}, { replay: folder })).rejects.toThrow(UntrustedError);
+  await expect(train({ out: folder }, { resume: true })).rejects.toThrow(UntrustedError);
   expect(asked).toEqual([]);
   trustRun(folder);
-  await expect(train({}, { replay: folder })).rejects.not.toThrow(UntrustedError);
+  await expect(train({ out: folder }, { resume: true })).rejects.not.toThrow(UntrustedError);
   expect(asked.join()).toContain("SECRET-1");
 });
 
@@ -334,8 +331,10 @@ test("--trust allows it for the command", async () => {
   const other = await wholeRun();
   [folder] = [other];
   become({ environment: { name: `openenv:${at}`, settings: { keyVariable: "MY_CLOUD_TOKEN" } } });
-  expect((await invoke("train", "--replay", folder, "--no-dashboard")).error).toContain("not made on this machine by you");
-  const trusted = await invoke("train", "--replay", folder, "--no-dashboard", "--trust");
+  expect((await invoke("train", "--resume", "--out", folder, "--no-dashboard")).error).toContain(
+    "not made on this machine by you",
+  );
+  const trusted = await invoke("train", "--resume", "--out", folder, "--no-dashboard", "--trust");
   expect(trusted.error).not.toContain("not made on this machine");
   expect(asked.join()).toContain("SECRET-1");
 });

@@ -60,7 +60,7 @@ export async function trainAgent<T extends TaskRequest>(
       throw new ConfigError("demonstrations", given.demonstrations, { expected: "a teacher that gives them" });
     return train({ ...settingsOf(given), environment: trainedAgent(given) }, options);
   }
-  for (const name of ["resume", "replay", "flags"] as const)
+  for (const name of ["resume", "flags"] as const)
     if (options[name] !== undefined && options[name] !== false)
       throw new ConfigError(name, options[name], { expected: "none with a teacher: the same call continues" });
   const screen = createScreen(options.print === true ? process.stdout : { write: () => true });

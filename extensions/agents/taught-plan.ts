@@ -10,7 +10,7 @@ import { runsFolder } from "../../src/runs/layout.ts";
 import { readJson } from "../../src/runs/read.ts";
 import { shownPath } from "../../src/terminal/invocation.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
-import type { Prices } from "../../src/training/evaluation/cost.ts";
+import type { Prices } from "./prices.ts";
 import { type AgentTeacher, askedTeacher } from "./scripted-teacher.ts";
 import type { SplitTasks } from "./tasks.ts";
 import { type AgentTraining, isProgram, tasksOf } from "./train-agent.ts";

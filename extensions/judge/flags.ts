@@ -4,8 +4,7 @@ import { wholeNumber } from "../../src/cli/numbers.ts";
 import { apiKeyFrom } from "../../src/core/api-key.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
-import type { PricedJudge } from "../../src/sdk/evaluate.ts";
-import { pricesOf } from "../../src/training/evaluation/cost.ts";
+import type { JudgeSettings } from "../../src/training/evaluation/judge.ts";
 
 export interface JudgeFlags {
   /** Address of a server of the chat-completions protocol. */
@@ -16,8 +15,6 @@ export interface JudgeFlags {
   readonly judgeConcurrency?: string;
   /** Fields of its requests, as JSON. */
   readonly judgeRequest?: string;
-  /** "input,output" or "input,output,currency", for a million tokens. */
-  readonly judgePrices?: string;
 }
 
 const flagNames = {
@@ -25,11 +22,10 @@ const flagNames = {
   judgeKeyEnv: "--judge-key-env",
   judgeConcurrency: "--judge-concurrency",
   judgeRequest: "--judge-request",
-  judgePrices: "--judge-prices",
 } as const;
 
 /** The judge of the flags; undefined if there is none. @throws ConfigError naming the flag that is missing or wrong */
-export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge | undefined {
+export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): JudgeSettings | undefined {
   const { judgeEndpoint: baseUrl, judgeModel: model, judgeKeyEnv, judgeConcurrency } = flags;
   if (baseUrl === undefined) {
     const [unused] = Object.entries(flagNames).filter(([key]) => flags[key as keyof typeof flagNames] !== undefined);
@@ -40,9 +36,8 @@ export function judgeOf(flags: JudgeFlags, env: NodeJS.ProcessEnv): PricedJudge 
   if (model === undefined) throw new ConfigError("--judge-model", undefined, { expected: `the name of a model at ${baseUrl}` });
   const apiKey = judgeKeyEnv === undefined ? undefined : apiKeyFrom(env, judgeKeyEnv, baseUrl);
   const concurrency = wholeNumber("--judge-concurrency", judgeConcurrency ?? "8");
-  const prices = flags.judgePrices === undefined ? {} : { prices: pricesOf(flags.judgePrices, "--judge-prices") };
   const request = flags.judgeRequest === undefined ? {} : { request: fieldsOf(flags.judgeRequest) };
-  return { baseUrl, model, concurrency, ...(apiKey ? { apiKey } : {}), ...request, ...prices };
+  return { baseUrl, model, concurrency, ...(apiKey ? { apiKey } : {}), ...request };
 }
 
 function fieldsOf(text: string): Record<string, unknown> {
@@ -64,14 +59,9 @@ export function judged(command: Command): Command {
     .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}');
 }
 
-/** The judge of `eval`, with what it costs. */
+/** The judge of `eval`. */
 export const judgeOptions: EvalOptions = {
-  add: (command) => {
-    judged(command).option(
-      "--judge-prices <list>",
-      'input,output prices of a million of its tokens, such as "0.4,1.6": the report has its cost',
-    );
-  },
+  add: judged,
   read: (flags, env) => {
     const judge = judgeOf(flags as JudgeFlags, env);
     return judge === undefined ? {} : { judge };

@@ -66,4 +66,9 @@ export class Spread {
   get mean(): number {
     return this.#sum / this.#count;
   }
+
+  /** As the metrics `NAMEMin`, `NAMEMean` and `NAMEMax`. */
+  named(name: string): MetricValues {
+    return { [`${name}Min`]: this.min, [`${name}Mean`]: this.mean, [`${name}Max`]: this.max };
+  }
 }

@@ -5,7 +5,6 @@ import { bar, count, duration, interval, percent, plural, table } from "../termi
 import type { Paint } from "../terminal/paint.ts";
 import { plain } from "../terminal/paint.ts";
 import { measures } from "../terminal/progress.ts";
-import { judgeUsage } from "../training/evaluation/cost.ts";
 import type { EvaluationReport } from "../training/evaluation/folder.ts";
 import { byTurns } from "./report.ts";
 
@@ -146,34 +145,23 @@ function breakdownRow({ name, success, low, high, attempts }: Breakdown): string
   return [name, percent(success), range, count(attempts)];
 }
 
-type Costs = Pick<EvaluationReport, "evaluations" | "cost" | "judgeCost">;
-
-/** Returns what an evaluation cost, in sentences: a chat endpoint that played, and a judge. */
-function costLines(report: Costs): string[] {
-  return [...playedCost(report), ...judgedCost(report)];
-}
-
-function judgedCost({ evaluations, judgeCost }: Costs): string[] {
-  const usage = judgeUsage(evaluations);
+/** The tokens that a judge took. One ledger covers all decodings, so the last record has the total. */
+function judgedTokens(evaluations: readonly EvaluationRecord[]): string[] {
+  const usage = evaluations.findLast(({ judged }) => judged !== undefined)?.judged?.usage;
   if (usage === undefined) return [];
   const { calls, promptTokens, completionTokens } = usage;
-  return [
-    `Judge: ${plural(calls, "request")}, ${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens${priceOf(judgeCost)}.`,
-  ];
+  return [`Judge: ${plural(calls, "request")}, ${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens.`];
 }
 
-function priceOf(cost: { readonly total: number; readonly currency: string } | undefined): string {
-  return cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
-}
-
-function playedCost({ evaluations, cost }: Costs): string[] {
+/** The tokens of a chat endpoint that played. */
+function playedTokens(evaluations: readonly EvaluationRecord[]): string[] {
   const usages = evaluations.flatMap(({ usage }) => usage ?? []);
   if (usages.length === 0) return [];
   const sum = (of: (usage: (typeof usages)[number]) => number) => usages.reduce((total, usage) => total + of(usage), 0);
   const unreported = sum((usage) => usage.unreported);
   const tokens = `${count(sum((usage) => usage.promptTokens))} prompt and ${count(sum((usage) => usage.completionTokens))} completion tokens`;
   return [
-    `${tokens}, as the server counted them${priceOf(cost)}. Requests that failed are not in it.`,
+    `${tokens}, as the server counted them. Requests that failed are not in it.`,
     ...(unreported === 0 ? [] : [`The server did not report the tokens of ${plural(unreported, "answer")}: they are not in it.`]),
   ];
 }
@@ -193,7 +181,8 @@ export function evaluatedLines(report: EvaluationReport, trajectories: readonly 
     ...greedyFirst.flatMap((record) => evaluationLines(record, paint)),
     // Tables are of the evaluation with the most episodes.
     ...evaluations.slice(0, 1).flatMap(tableLines),
-    ...costLines(report),
+    ...playedTokens(evaluations),
+    ...judgedTokens(evaluations),
     ...notes.map((note) => paint.yellow(note)),
   ];
 }

@@ -1,5 +1,5 @@
 import { CompletionError } from "../completions/errors.ts";
-import { type Evaluated, type EvaluationEvent, evaluateConfig, type PricedJudge } from "../sdk/evaluate.ts";
+import { type Evaluated, type EvaluationEvent, evaluateConfig } from "../sdk/evaluate.ts";
 import { plural } from "../terminal/format.ts";
 import { listenForInterrupt } from "../terminal/interrupt.ts";
 import { quoted, shownPath } from "../terminal/invocation.ts";
@@ -7,6 +7,7 @@ import { advance, nothingYet, statusLine } from "../terminal/progress.ts";
 import type { Screen } from "../terminal/screen.ts";
 import type { TrainingConfig } from "../training/config/settings.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
+import type { JudgeSettings } from "../training/evaluation/judge.ts";
 import { showDownload } from "./download.ts";
 import { reportPage } from "./evaluation-lines.ts";
 
@@ -19,7 +20,7 @@ export async function measure(
   user: UserConfig,
   resume: boolean,
   screen: Screen,
-  judge?: PricedJudge,
+  judge?: JudgeSettings,
 ): Promise<Evaluated | undefined> {
   const interrupt = listenForInterrupt(() => screen.clear());
   const show = evaluationDisplay(screen);

@@ -122,8 +122,8 @@ function keptOptions(flags: TrainFlags, ...without: readonly string[]): string[]
 
 /** The same command with another algorithm; none where the old one's settings were given. */
 function otherAlgorithm({ algorithm, model }: RunPlan["config"], flags: TrainFlags): Next {
-  const { set = [], teacher, resume, replay } = flags;
-  if (resume === true || replay !== undefined || set.some((assignment) => assignment.startsWith("algorithm."))) return [];
+  const { set = [], teacher, resume } = flags;
+  if (resume === true || set.some((assignment) => assignment.startsWith("algorithm."))) return [];
   const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
   // With a teacher, from what its demonstrations gave.
   const from = teacher === undefined ? [] : [`--model ${quoted(shownPath(model))}`];

@@ -3,7 +3,6 @@ import type { SettingValues } from "./settings.ts";
 /** The flags of the commands that train. */
 export interface TrainFlags extends SettingValues {
   readonly resume?: boolean;
-  readonly replay?: string;
   readonly allowChanged?: boolean;
   /** False with --no-dashboard. */
   readonly dashboard?: boolean;

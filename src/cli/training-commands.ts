@@ -17,8 +17,8 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
   const train = withModes(
     withSettings(program.command("train"), trainFlags),
     { with: ["dryRun"], ignores: ["open", "dashboard", "allowChanged"] },
-    { with: ["resume", "open"], ignores: ["replay", "dashboard"] },
-    { with: ["resume"], ignores: ["replay"] },
+    { with: ["resume", "open"], ignores: ["dashboard"] },
+    { with: ["resume"], ignores: [] },
     { with: ["open"], ignores: ["dashboard", "allowChanged"] },
     { with: [], ignores: ["allowChanged"] },
   );
@@ -29,10 +29,6 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
     )
     .option("--resume", "continue the run in --out, or else the newest one that has not finished")
     .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
-    .option(
-      "--replay <folder>",
-      "a new run under that run's configuration, with the changes that were made to it while it went on",
-    )
     .option("--dry-run", "print every setting, where it is from, and what the engine lacks for it; start nothing")
     .option("--no-dashboard", "do not start the dashboard beside it")
     .option("--open", "open the dashboard in the browser")

@@ -4,17 +4,14 @@ import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { EpisodeFacts, Rule } from "./rule.ts";
 
 /** Finds episodes that the environment, its tasks or its reward broke. */
-export const environmentFaults: Rule<EpisodeFacts> = ({ trajectories, config }) => {
+export const environmentFaults: Rule<EpisodeFacts> = ({ trajectories }) => {
   const broken = trajectories.filter(isBroken);
   const [first] = broken;
   if (first === undefined) return undefined;
   return {
     cause: `${broken.length} of ${trajectories.length} episodes failed by the environment's fault: ${faultOf(first)}.`,
     example: first.id,
-    next:
-      config.rollout.failures === "mask"
-        ? "They are left out of the update (rollout.failures). Repair what raises the error."
-        : "They are trained on with reward 0 (rollout.failures). Repair what raises the error.",
+    next: "They are left out of the update. Repair what raises the error.",
   };
 };
 

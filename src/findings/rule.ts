@@ -6,7 +6,6 @@ import type { EvaluationRecord, StepRecord, Warning } from "../runs/records.ts";
 export interface FindingSettings {
   readonly algorithm: AlgorithmConfig;
   readonly rollout: {
-    readonly failures: "mask" | "punish";
     readonly groupSize: number;
     readonly maxTurns: number;
     readonly maxTokens: number;

@@ -16,7 +16,6 @@ import type { TrainingConfig } from "../training/config/settings.ts";
 import { checkSplit, evaluationTasks } from "../training/config/tasks.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 import { compareOutcomes, type OutcomeComparison, outcomesOf } from "../training/evaluation/compare.ts";
-import type { Prices } from "../training/evaluation/cost.ts";
 import { requireComparable } from "../training/evaluation/differing.ts";
 import { decodingPlans, evaluate as play } from "../training/evaluation/evaluate.ts";
 import {
@@ -51,16 +50,11 @@ export type EvaluationEvent =
   | { readonly type: "played"; readonly done: number; readonly total: number; readonly tokens: number }
   | { readonly type: "judged"; readonly model: string; readonly done: number; readonly total: number };
 
-/** A judge of answers, and what its tokens cost. */
-export interface PricedJudge extends JudgeSettings {
-  readonly prices?: Prices;
-}
-
 export interface EvaluateOptions {
   /** Continues the evaluation in `out`, or else the newest one that has not finished. Default false. */
   readonly resume?: boolean;
   /** Decides the answers to questions that rules do not settle. */
-  readonly judge?: PricedJudge;
+  readonly judge?: JudgeSettings;
   /** Ends the evaluation; episodes that have ended are kept. */
   readonly signal?: AbortSignal;
   readonly onEvent?: (event: EvaluationEvent) => void;
@@ -158,12 +152,11 @@ async function evaluateInto(opened: Opened): Promise<Evaluated> {
     for (const message of notices) onEvent({ type: "notice", message });
     const results: Awaited<ReturnType<typeof playOne>>[] = [];
     for (const plan of decodingPlans(config.evaluation, k)) results.push(await playOne(opened, actor, folder, tasks, plan));
-    const prices = config.evaluation.player?.prices;
     const trajectories = results.flatMap((result) => result.trajectories);
     const records = results.map(({ record }) => record);
     const page = (written: EvaluationReport) => options.page?.(written, trajectories) ?? "";
     const seconds = (performance.now() - started) / 1000;
-    const report = finishEvaluation(folder, records, seconds, page, { prices, judgePrices: options.judge?.prices });
+    const report = finishEvaluation(folder, records, seconds, page);
     return { folder, report, trajectories };
   } finally {
     await open?.dispose();

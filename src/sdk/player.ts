@@ -63,7 +63,7 @@ async function modelPlayer(config: TrainingConfig, download: Parameters<typeof f
 }
 
 function endpointPlayer(
-  { prices: _, apiKeyEnv, ...settings }: PlayerSettings,
+  { apiKeyEnv, ...settings }: PlayerSettings,
   config: TrainingConfig,
   env: Readonly<Record<string, string | undefined>>,
 ): Player {

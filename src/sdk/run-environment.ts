@@ -92,10 +92,9 @@ export function recordedConfig<Used extends Part>(folder: string, parts: readonl
   return config;
 }
 
-/** All parts of it, as a run that is continued or repeated takes them. */
-export function wholeConfig(folder: string, flags: UserConfig = {}): TrainingConfig {
-  const recorded = recordedConfig(folder, Object.keys(settingsSchema.shape) as Part[]);
-  return resolveConfig(recorded, flags);
+/** All parts of it, as a run that is continued takes them. */
+export function wholeConfig(folder: string): TrainingConfig {
+  return recordedConfig(folder, Object.keys(settingsSchema.shape) as Part[]);
 }
 
 /** @throws UntrustedError as `recordedConfig` */

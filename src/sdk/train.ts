@@ -47,8 +47,6 @@ export interface PlanOptions {
   readonly flags?: UserConfig;
   /** Continue the run in `out`, or the newest that has not finished, under the configuration that it recorded. */
   readonly resume?: boolean;
-  /** Start a new run under the configuration of the run in this folder, with the changes that were made to it while it went on. */
-  readonly replay?: string;
   /** Continue also over tasks, data or code that have changed since the run began. Default false. */
   readonly allowChanged?: boolean;
   /** Where the model is downloaded: how far that is. */
@@ -82,14 +80,9 @@ export interface RunPlan {
  * @throws RunError if the run's folder does not fit: taken by another run or by other files, or nothing to resume
  */
 export async function planRun(user: UserConfig = {}, options: PlanOptions = {}): Promise<RunPlan> {
-  const { flags = {}, resume = false, replay, allowChanged = false, onDownload } = options;
+  const { flags = {}, resume = false, allowChanged = false, onDownload } = options;
   const resumed = resume ? resolve(flags.out ?? user.out ?? newestUnfinished()) : undefined;
-  const chosen =
-    resumed !== undefined
-      ? continuedConfig(resumed, flags)
-      : replay !== undefined
-        ? wholeConfig(replay, flags)
-        : resolveConfig(withRunEnvironment(user, flags), flags);
+  const chosen = resumed === undefined ? resolveConfig(withRunEnvironment(user, flags), flags) : continuedConfig(resumed, flags);
   const plan = await planned(chosen, [user, flags]);
   const { algorithm, out } = plan.config;
   if (resumed === undefined && out !== undefined) requireFree(out);
@@ -252,7 +245,7 @@ export interface TrainedRun {
 }
 
 const checkOptions = optionsDoor<CodeOptions>("train", {
-  ...{ flags: true, resume: true, replay: true, allowChanged: true, onDownload: true, onEvent: true, signal: true },
+  ...{ flags: true, resume: true, allowChanged: true, onDownload: true, onEvent: true, signal: true },
   ...{ print: true, interruptible: true },
 });
 

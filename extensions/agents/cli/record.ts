@@ -5,7 +5,7 @@ import { ConfigError } from "../../../src/core/errors.ts";
 import { count, percent, plural } from "../../../src/terminal/format.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { pricesOf } from "../../../src/training/evaluation/cost.ts";
+import { pricesOf } from "../prices.ts";
 import { type AgentRecord, recordAgent } from "../record-agent.ts";
 import { attemptsFile } from "../record-file.ts";
 import type { AgentTeacher } from "../scripted-teacher.ts";

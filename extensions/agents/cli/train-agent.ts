@@ -13,7 +13,7 @@ import { wrap } from "../../../src/terminal/wrap.ts";
 import { withSettings } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
-import { pricesOf } from "../../../src/training/evaluation/cost.ts";
+import { pricesOf } from "../prices.ts";
 import { teach } from "../taught-agent.ts";
 import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../train-agent.ts";
 import { teacherOf } from "./record.ts";

@@ -61,33 +61,21 @@ const comparisons: AddCommands = (runs, { screen, examples }) => {
     });
 };
 
-const trajectories: AddCommands = (program, { screen, exit, examples }) => {
-  const trajectory = withModes(
-    trusting(debuggable(program.command("trajectory"))),
-    { with: ["html"], ignores: ["json", "replay", "config"] },
-    { with: ["replay"], ignores: ["json"] },
-    { with: [], ignores: ["config"] },
-  );
-  trajectory
+const trajectories: AddCommands = (program, { screen, examples }) => {
+  withModes(debuggable(program.command("trajectory")), { with: ["html"], ignores: ["json"] })
     .summary("read one episode, and what the update did with it")
     .description("Shows an episode, with the weight, advantage, M and ratio of each turn.")
     .argument("<folder>", "the run's folder")
     .argument("<id>", "the episode's id")
     .option("--json", "print it as it is stored, with all ids and log-probs")
     .option("--html <file>", "write it as one page that needs nothing else, to send to somebody")
-    .option("--replay", "play it once more in its environment, and compare every context with the record")
-    .option("--config <file>", "where an environment of your own is (default: retrograde.config.ts, if it is there)")
     .addHelpText(
       "after",
-      examples(
-        "trajectory runs/office-seeupo-1 step-1/0/0",
-        "trajectory runs/office-seeupo-1 step-1/0/0 --html episode.html",
-        "trajectory runs/office-seeupo-1 step-9/0/0 --replay",
-      ),
+      examples("trajectory runs/office-seeupo-1 step-1/0/0", "trajectory runs/office-seeupo-1 step-1/0/0 --html episode.html"),
     )
     .action(async (folder, id, flags) => {
       const { trajectoryCommand } = await import("./trajectory.ts");
-      exit(await trajectoryCommand(folder, id, flags, screen));
+      await trajectoryCommand(folder, id, flags, screen);
     });
 };
 
@@ -108,11 +96,11 @@ const models: AddCommands = (runs, { screen, examples }) => {
 const exports: AddCommands = (runs, { screen, examples }) => {
   debuggable(runs.command("export"))
     .summary("write a run in another format")
-    .description("Writes a run's steps and trajectories as CSV, JSON lines or Parquet, or its metrics for TensorBoard.")
+    .description("Writes a run's steps and trajectories as CSV or Parquet, or the run as one page.")
     .argument("<folder>", "the run's folder")
-    .option("--format <name>", "csv, jsonl, parquet, tensorboard, or html: one page to send to somebody", "csv")
+    .option("--format <name>", "csv, parquet, or html: one page to send to somebody", "csv")
     .option("--out <folder>", "where to write (default: the run's folder)")
-    .addHelpText("after", examples("runs export runs/office-seeupo-1 --format tensorboard --out logs/office"))
+    .addHelpText("after", examples("runs export runs/office-seeupo-1 --format parquet --out tables"))
     .action(async (folder, flags) => {
       const { exportCommand } = await import("./run-tools.ts");
       exportCommand(folder, flags, screen);

@@ -66,11 +66,6 @@ export function asCsv({ columns, rows }: Table): string {
   return [columns.map(([name]) => name), ...rows].map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
-/** One JSON object a line. */
-export function asJsonl({ columns, rows }: Table): string {
-  return rows.map((row) => `${JSON.stringify(Object.fromEntries(columns.map(([name], i) => [name, row[i]])))}\n`).join("");
-}
-
 export function asParquet({ columns, rows }: Table): Uint8Array {
   const columnData = columns.map(([name, type], i) => ({ name, type, data: rows.map((row) => row[i] ?? null), nullable: true }));
   return new Uint8Array(parquetWriteBuffer({ columnData }));

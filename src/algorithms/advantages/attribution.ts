@@ -1,9 +1,8 @@
-import { ShapeError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
 import { defineAdvantage, penalised, singletonGroups, std } from "./advantage.ts";
 import { type GroupRelativeOptions, groupRelativeAdvantages } from "./group-relative.ts";
-import { ownTurns, perOwnTurn } from "./tree.ts";
+import { lineage, ownTurns, perOwnTurn } from "./tree.ts";
 
 /**
  * ARPO's hard attribution (arXiv:2507.19849, §3.2): each leaf has its group-relative advantage, and a turn that several leaves share
@@ -24,11 +23,11 @@ export function sharedMeanAdvantages(
   return new Map(groups.flatMap((group) => [...sharedMeans(group, (id) => ofLeaf.get(id) ?? 0)]));
 }
 
-function sharedMeans({ trajectories }: Group, ofLeaf: (id: TrajectoryId) => number): [TrajectoryId, number[]][] {
-  const byId = new Map(trajectories.map((trajectory) => [trajectory.id, trajectory]));
+function sharedMeans(group: Group, ofLeaf: (id: TrajectoryId) => number): [TrajectoryId, number[]][] {
+  const { trajectories } = group;
   const through = new Map(trajectories.map(({ id, turns }) => [id, turns.map((): number[] => [])]));
   for (const leaf of trajectories)
-    for (const turn of leaf.turns.keys()) through.get(ownerOf(leaf, turn, byId).id)?.[turn]?.push(ofLeaf(leaf.id));
+    for (const [turn, { id }] of ownersOf(leaf, group).entries()) through.get(id)?.[turn]?.push(ofLeaf(leaf.id));
   return trajectories.map((trajectory) => {
     const { id, turns } = trajectory;
     const own = ownTurns(trajectory).length;
@@ -44,35 +43,19 @@ export function alongPaths<Value>(
   groups: readonly Group[],
   perOwnTurn: ReadonlyMap<TrajectoryId, readonly Value[]>,
 ): Map<TrajectoryId, readonly Value[]> {
+  const heldBy = ({ id, branch }: Trajectory, turn: number) => {
+    const own = turn - (branch?.turn ?? 0);
+    return perOwnTurn.get(id)?.slice(own, own + 1) ?? [];
+  };
   return new Map(
-    groups.flatMap(({ trajectories }) => {
-      const byId = new Map(trajectories.map((trajectory) => [trajectory.id, trajectory]));
-      return trajectories.map((leaf): [TrajectoryId, readonly Value[]] => [
-        leaf.id,
-        leaf.turns.flatMap((_, turn) => {
-          const { id, branch } = ownerOf(leaf, turn, byId);
-          return (
-            perOwnTurn
-              .get(id)
-              ?.slice(turn - (branch?.turn ?? 0))
-              .slice(0, 1) ?? []
-          );
-        }),
-      ]);
-    }),
+    groups.flatMap((group) => group.trajectories.map((leaf) => [leaf.id, ownersOf(leaf, group).flatMap(heldBy)] as const)),
   );
 }
 
-/** The trajectory that a turn of a leaf was first played in. */
-function ownerOf(leaf: Trajectory, turn: number, byId: ReadonlyMap<TrajectoryId, Trajectory>): Trajectory {
-  let owner = leaf;
-  for (let steps = 0; owner.branch !== undefined && turn < owner.branch.turn; steps++) {
-    const parent = byId.get(owner.branch.from);
-    if (parent === undefined || steps > byId.size)
-      throw new ShapeError(`branch of trajectory ${owner.id}`, owner.branch.from, { expected: "a trajectory of the same group" });
-    owner = parent;
-  }
-  return owner;
+/** By turn, the trajectory that a turn of a leaf was first played in. */
+function ownersOf(leaf: Trajectory, group: Group): Trajectory[] {
+  const path = lineage(leaf, group);
+  return leaf.turns.map((_, turn) => path.find(({ branch }) => turn >= (branch?.turn ?? 0)) ?? leaf);
 }
 
 export const sharedMeanKind = defineAdvantage({

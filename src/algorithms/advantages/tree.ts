@@ -1,5 +1,6 @@
 import { ShapeError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
+import { present } from "../../core/present.ts";
 import type { Group, Trajectory, TrajectoryId } from "../../core/trajectory.ts";
 import { spread } from "../step/episodes.ts";
 import { defineAdvantage, type Estimate, episodesOf, penalised, singletonGroups } from "./advantage.ts";
@@ -53,15 +54,16 @@ export function isFork(trajectory: Pick<Trajectory, "branch">): boolean {
 
 /**
  * A trajectory, the one that it was forked from, and so on to the rollout from the root, which is last.
- * @throws ShapeError for a branch from a trajectory that is not in the group
+ * @throws ShapeError for a branch from a trajectory that is not in the group, and for a circle
  */
 export function lineage(trajectory: Trajectory, { trajectories }: Group): readonly [Trajectory, ...Trajectory[]] {
   const path: [Trajectory, ...Trajectory[]] = [trajectory];
   for (let last = trajectory; last.branch !== undefined && isFork(last); path.push(last)) {
     const { id, branch } = last;
     const parent = trajectories.find((each) => each.id === branch.from);
+    const expected = parent === undefined ? "a trajectory of the same group" : "a tree, not a circle";
     if (parent === undefined || path.length > trajectories.length)
-      throw new ShapeError(`branch of trajectory ${id}`, branch.from, { expected: "a trajectory of the same group" });
+      throw new ShapeError(`branch of trajectory ${id}`, branch.from, { expected });
     last = parent;
   }
   return path;
@@ -99,9 +101,6 @@ function treeOf(group: Group, singletons: SingletonGroups): Map<TrajectoryId, nu
   const rootValues = roots.map((root) => mean(leaves(root, 0)));
   const above = roots.length === 1 && singletons === "raw" ? rootValues : aboveMean(rootValues);
   for (const [i, root] of roots.entries()) walk(root, 0, above[i]);
-  const lost = group.trajectories.find(({ id }) => !advantages.has(id));
-  if (lost !== undefined)
-    throw new ShapeError(`branch of trajectory ${lost.id}`, lost.branch?.from, { expected: "a tree, not a circle" });
   return advantages;
 }
 
@@ -116,7 +115,6 @@ function aboveMean(values: readonly number[]): number[] {
  * began belongs to that one's own origin. A fork at turn 0 shares nothing: it is a rollout from the root.
  */
 export function forksOf(group: Group): { roots: Trajectory[]; forks: Map<TrajectoryId, Fork[]> } {
-  const byId = new Map(group.trajectories.map((trajectory) => [trajectory.id, trajectory]));
   const roots: Trajectory[] = [];
   const children = new Map<TrajectoryId, Map<number, Trajectory[]>>();
   for (const trajectory of group.trajectories) {
@@ -125,14 +123,13 @@ export function forksOf(group: Group): { roots: Trajectory[]; forks: Map<Traject
       roots.push(trajectory);
       continue;
     }
-    let path = parentOf(trajectory, byId);
-    for (let steps = 0; path.branch !== undefined && branch.turn <= path.branch.turn; steps++) {
-      if (steps > group.trajectories.length)
-        throw new ShapeError(`branch of trajectory ${trajectory.id}`, branch.from, { expected: "a tree, not a circle" });
-      path = parentOf(path, byId);
-    }
-    const at = children.get(path.id) ?? new Map<number, Trajectory[]>();
-    children.set(path.id, at.set(branch.turn, [...(at.get(branch.turn) ?? []), trajectory]));
+    const [, ...above] = lineage(trajectory, group);
+    const { id } = present(
+      above.find((path) => branch.turn > (path.branch?.turn ?? 0)),
+      "the path that a fork is of",
+    );
+    const at = children.get(id) ?? new Map<number, Trajectory[]>();
+    children.set(id, at.set(branch.turn, [...(at.get(branch.turn) ?? []), trajectory]));
   }
   const forks = new Map(
     [...children].map(([id, at]) => [
@@ -141,12 +138,6 @@ export function forksOf(group: Group): { roots: Trajectory[]; forks: Map<Traject
     ]),
   );
   return { roots, forks };
-}
-
-function parentOf({ id, branch }: Trajectory, byId: ReadonlyMap<TrajectoryId, Trajectory>): Trajectory {
-  const parent = branch === undefined ? undefined : byId.get(branch.from);
-  if (parent !== undefined) return parent;
-  throw new ShapeError(`branch of trajectory ${id}`, branch?.from, { expected: "a trajectory of the same group" });
 }
 
 export const treeKind = defineAdvantage({

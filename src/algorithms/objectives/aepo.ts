@@ -1,3 +1,4 @@
+import { Spread } from "../metrics.ts";
 import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens } from "./objective.ts";
 import { clipRange, defineUpdate } from "./update-kind.ts";
 
@@ -12,24 +13,22 @@ import { clipRange, defineUpdate } from "./update-kind.ts";
  * @throws ShapeError if rows do not fit each other
  */
 export function aepo(batch: SurrogateBatch, { clip: { low, high } }: { readonly clip: ClipRange }): LossAndWeights {
-  let [total, min, max, clipped, drift] = [0, Infinity, -Infinity, 0, 0];
+  const ratios = new Spread();
+  let [clipped, drift] = [0, 0];
   const { loss, weights, tokens } = sumOverTokens(batch, (logRatio, advantage, _, out) => {
     const limited = clamp(logRatio, -20, 20);
     const ratio = Math.exp(limited);
     const raised = ratio > 1 + high && advantage > 0;
     const given = ratio < 1 - low && advantage < 0;
     const factor = raised ? 1 + high : ratio;
-    total += ratio;
-    if (ratio < min) min = ratio;
-    if (ratio > max) max = ratio;
+    ratios.add(ratio);
     if (raised || given) clipped++;
     drift -= limited;
     out.loss = -advantage * (given ? 1 - low : factor);
     out.derivative = given ? 0 : -advantage * factor;
   });
   if (tokens === 0) return { loss, weights, metrics: {} };
-  const ratios = { ratioMin: min, ratioMean: total / tokens, ratioMax: max };
-  return { loss, weights, metrics: { clipFraction: clipped / tokens, approxKl: drift / tokens, ...ratios } };
+  return { loss, weights, metrics: { clipFraction: clipped / tokens, approxKl: drift / tokens, ...ratios.named("ratio") } };
 }
 
 export const aepoUpdateKind = defineUpdate({

@@ -1,3 +1,4 @@
+import { Spread } from "../metrics.ts";
 import { type ClipRange, clamp, type LossAndWeights, type SurrogateBatch, sumOverTokens } from "./objective.ts";
 import { clipRange, defineUpdate } from "./update-kind.ts";
 
@@ -12,33 +13,21 @@ import { clipRange, defineUpdate } from "./update-kind.ts";
  */
 export function cispo(batch: SurrogateBatch, { clip }: { readonly clip: ClipRange }): LossAndWeights {
   const [low, high] = [1 - clip.low, 1 + clip.high];
-  let [total, min, max] = [0, Infinity, -Infinity];
+  const ratios = new Spread();
   let clipped = 0;
   let drift = 0;
   const { loss, weights, tokens } = sumOverTokens(batch, (logRatio, advantage, logprob, out) => {
     const limited = clamp(logRatio, -20, 20);
     const ratio = Math.exp(limited);
     const bounded = clamp(ratio, low, high);
-    total += ratio;
-    if (ratio < min) min = ratio;
-    if (ratio > max) max = ratio;
+    ratios.add(ratio);
     drift -= limited;
     if (bounded !== ratio) clipped++;
     out.derivative = -bounded * advantage;
     out.loss = out.derivative * logprob;
   });
   if (tokens === 0) return { loss, weights, metrics: {} };
-  return {
-    loss,
-    weights,
-    metrics: {
-      clipFraction: clipped / tokens,
-      approxKl: drift / tokens,
-      ratioMin: min,
-      ratioMean: total / tokens,
-      ratioMax: max,
-    },
-  };
+  return { loss, weights, metrics: { clipFraction: clipped / tokens, approxKl: drift / tokens, ...ratios.named("ratio") } };
 }
 
 export const cispoKind = defineUpdate({

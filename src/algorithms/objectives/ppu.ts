@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Spread } from "../metrics.ts";
 import { type ClipRange, checkRows, clamp, type LossAndWeights, meanDifference, type SurrogateBatch } from "./objective.ts";
 import { clipRange, defineUpdate } from "./update-kind.ts";
 
@@ -38,8 +39,8 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
   let clipped = 0;
   let dualClipped = 0;
   let drift = 0;
-  // Of the ratios: one a token, or one a row.
-  let [count, total, min, max] = [0, 0, Infinity, -Infinity];
+  /** One a token, or one a row. */
+  const ratios = new Spread();
 
   for (let b = 0; b < logprobs.length; b++) {
     const [row, old, scale] = [logprobs[b], oldLogprobs[b], tokenScales[b]];
@@ -53,12 +54,7 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
         limited = clamp(logRatio, lowest, highest);
         ratio = Math.exp(limited);
       }
-      if (perToken || t === 0) {
-        count++;
-        total += ratio;
-        if (ratio < min) min = ratio;
-        if (ratio > max) max = ratio;
-      }
+      if (perToken || t === 0) ratios.add(ratio);
       const advantage = advantages[b][t];
       const plain = -advantage * ratio;
       const bounded = -advantage * clamp(ratio, 1 - clip.low, 1 + clip.high);
@@ -76,13 +72,7 @@ export function ppu(batch: SurrogateBatch, { level, clip, dualClip = Infinity }:
   }
 
   if (tokens === 0) return { loss: 0, weights, metrics: {} };
-  const metrics = {
-    clipFraction: clipped / tokens,
-    approxKl: drift / tokens,
-    ratioMin: min,
-    ratioMean: total / count,
-    ratioMax: max,
-  };
+  const metrics = { clipFraction: clipped / tokens, approxKl: drift / tokens, ...ratios.named("ratio") };
   return { loss, weights, metrics: dualClip === Infinity ? metrics : { ...metrics, dualClipFraction: dualClipped / tokens } };
 }
 

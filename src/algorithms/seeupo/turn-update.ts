@@ -126,7 +126,7 @@ export function carry(
   if (samples.length === 0) return;
   const ratios = new Spread();
   for (const ratio of carried.carry(samples, oldLogprobs, newLogprobs)) ratios.add(ratio);
-  tally.record({ turnRatioMin: ratios.min, turnRatioMean: ratios.mean, turnRatioMax: ratios.max });
+  tally.record(ratios.named("turnRatio"));
 }
 
 /** Reports the M that multiply advantages. */

@@ -134,9 +134,8 @@ class Bounds {
 
   metrics(): MetricValues {
     if (this.#tokens === 0) return {};
-    const { min, mean, max } = this.#ratios;
     return {
-      ...{ importanceMin: min, importanceMean: mean, importanceMax: max },
+      ...this.#ratios.named("importance"),
       importanceBounded: this.#outside / this.#counted,
       effectiveSampleShare: this.#squares === 0 ? 0 : (this.#sum * this.#sum) / (this.#counted * this.#squares),
       behaviourKl: this.#drift / this.#tokens,

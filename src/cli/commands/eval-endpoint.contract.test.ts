@@ -79,13 +79,13 @@ function screens() {
   };
 }
 
-test("eval measures a model behind an endpoint: by kind, with tokens, cost and no key in any file", async () => {
+test("eval measures a model behind an endpoint: by kind, with tokens and no key in any file", async () => {
   const { asked, keys, baseUrl } = await endpoint();
   vi.stubEnv("SUMS_KEY", "sk-very-secret");
   vi.stubEnv("OPENAI_API_KEY", "sk-other");
   const { text, output, notes } = screens();
-  const prices = ['evaluation.player.prices={"input": 2, "output": 8}', "evaluation.player.apiKeyEnv=SUMS_KEY"];
-  expect(await evalCommand({ ...flags(baseUrl, "first", ...prices), json: true }, output, notes)).toBe(0);
+  const key = "evaluation.player.apiKeyEnv=SUMS_KEY";
+  expect(await evalCommand({ ...flags(baseUrl, "first", key), json: true }, output, notes)).toBe(0);
   const report = JSON.parse(text.out);
   expect(report.asked).toMatchObject({ model: "small-model", endpoint: { baseUrl }, tasks: 6, k: 2 });
   const [sampled, greedy] = report.evaluations;
@@ -99,9 +99,8 @@ test("eval measures a model behind an endpoint: by kind, with tokens, cost and n
     { name: "large", success: 1 / 3 },
     { name: "small", success: 1 },
   ]);
-  expect(report.cost).toEqual({ currency: "USD", input: 2, output: 8, total: (180 * 2 + 72 * 8) / 1e6, unreported: 0 });
   const page = readFileSync(join(scratch, "first/report.txt"), "utf8");
-  expect(page).toContain("180 prompt and 72 completion tokens, as the server counted them: 0.0009 USD.");
+  expect(page).toContain("180 prompt and 72 completion tokens, as the server counted them.");
   expect(keys).toEqual(Array(18).fill("Bearer sk-very-secret"));
   expect(asked.filter(({ temperature }) => temperature === 0)).toHaveLength(6);
   for (const file of ["evaluation.json", "report.json", "greedy.jsonl", "sampled.jsonl"])

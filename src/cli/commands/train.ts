@@ -28,10 +28,8 @@ export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<n
   const user = await loadConfigFile(flags.config);
   const settings = settingsOf(trainFlags, flags);
   if (flags.dryRun) {
-    if (flags.resume || flags.replay !== undefined)
-      throw new ConfigError("--dry-run", true, {
-        expected: "neither --resume nor --replay: those runs have recorded configurations",
-      });
+    if (flags.resume)
+      throw new ConfigError("--dry-run", true, { expected: "no --resume: that run has a recorded configuration" });
     const { sources, notes } = await loadConfigNotes(flags.config);
     for (const line of dryRunLines(user, settings, sources, notes)) screen.line(line);
     return 0;
@@ -45,7 +43,7 @@ export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<n
  */
 export async function runTraining(user: UserConfig, settings: UserConfig, flags: TrainFlags, screen: Screen): Promise<number> {
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
-    planRun(user, { flags: settings, resume: flags.resume, replay: flags.replay, allowChanged: flags.allowChanged, onDownload }),
+    planRun(user, { flags: settings, resume: flags.resume, allowChanged: flags.allowChanged, onDownload }),
   );
   const summary = await runShown(plan, flags, screen);
   if (summary === undefined) return interruptedExitCode;

@@ -2,8 +2,6 @@ import { z } from "zod";
 import { acts } from "../../core/acts.ts";
 import { longestTimer } from "../../core/timer.ts";
 
-const price = z.number().min(0);
-
 /** A model behind a server of the chat-completions protocol: messages without tokens. It is evaluated, and never trained. */
 export const playerSchema = z.strictObject({
   baseUrl: acts
@@ -39,10 +37,6 @@ export const playerSchema = z.strictObject({
     .record(z.string(), z.unknown())
     .default({})
     .describe("further fields of each request; `null` removes one, such as `seed`"),
-  prices: z
-    .strictObject({ input: price, output: price, currency: z.string().min(1).default("USD") })
-    .optional()
-    .describe('`{ input, output, currency: "USD" }` for a million tokens: adds the cost to reports'),
 });
 
 export type PlayerSettings = z.output<typeof playerSchema>;

@@ -104,10 +104,6 @@ export const settingsSchema = settingsDoor("a configuration", {
         .max(longestTimer)
         .default(120_000)
         .describe("longest wait for the environment, a reward in code, or an agent's next request"),
-      failures: z
-        .enum(["mask", "punish"])
-        .default("mask")
-        .describe("episodes that the environment broke: excluded (`mask`), or trained with reward 0 (`punish`)"),
       hiddenTools: z
         .enum(["refuse", "allow"])
         .default("refuse")

@@ -22,7 +22,6 @@ import { sealed, unsealed } from "../../runs/seal.ts";
 import { decodeTrajectory, encodeTrajectory } from "../../runs/trajectory-file.ts";
 import { packageVersion, requireEmpty } from "../../runs/write.ts";
 import type { TrainingConfig } from "../config/settings.ts";
-import { costOf, costSchema, judgeCostOf, judgeCostSchema, type Prices } from "./cost.ts";
 
 /** Where evaluations go that are given no folder of their own. */
 export const evaluationsFolder = "evaluations";
@@ -66,10 +65,6 @@ const reportSchema = z.object({
   schema: versionSchema,
   asked: askedSchema,
   evaluations: z.array(evaluationRecordSchema),
-  /** Where prices were given: of the tokens that the server counted. */
-  cost: costSchema.optional(),
-  /** Where the judge's prices were given. */
-  judgeCost: judgeCostSchema.optional(),
   /** The seconds of all processes that worked on it. */
   seconds: z.number(),
 });
@@ -198,15 +193,8 @@ export function finishEvaluation(
   evaluations: readonly EvaluationRecord[],
   seconds: number,
   page: (report: EvaluationReport) => string,
-  { prices, judgePrices }: { readonly prices?: Prices | undefined; readonly judgePrices?: Prices | undefined } = {},
 ): EvaluationReport {
-  const cost = prices && costOf(evaluations, prices);
-  const judgeCost = judgePrices && judgeCostOf(evaluations, judgePrices);
-  const report = {
-    ...{ schema: schemaVersion, asked: readAsked(folder), evaluations: [...evaluations], seconds },
-    ...(cost === undefined ? {} : { cost }),
-    ...(judgeCost === undefined ? {} : { judgeCost }),
-  };
+  const report = { schema: schemaVersion, asked: readAsked(folder), evaluations: [...evaluations], seconds };
   writeFileAtomic(files.page(folder), page(report));
   writeRecord(files.report(folder), report);
   return report;

@@ -118,9 +118,9 @@ test("an environment that breaks every episode stops the run with its first mess
   expect(inStep.engine.weightVersion).toBe(0);
 });
 
-test("failures of the environment are left out of the update, or punished", async () => {
+test("failures of the environment are left out of the update", async () => {
   let scored = 0;
-  // The third rollout of every four fails; the others all have the same reward, so a punished failure is the only signal.
+  // The third rollout of every four fails; the others all have the same reward, so a failure with reward 0 would be the only signal.
   const flaky = () =>
     scoredBy(() => {
       if (++scored % 4 === 3) throw new Error("flaky");
@@ -135,10 +135,6 @@ test("failures of the environment are left out of the update, or punished", asyn
   });
   expect(masked.engine.weightVersion).toBe(0);
   expect(masked.rules()).toContain("environment-faults");
-  scored = 0;
-  const punished = await run(flaky(), { ...off, rollout: { concurrency: 1, failures: "punish" } });
-  expect(readMetrics(punished.folder)[0].metrics).toMatchObject({ maskedEpisodes: 0, groupsWithoutSignal: 0 });
-  expect(punished.engine.weightVersion).toBe(1);
 });
 
 test("a group of one under a baseline of its group is refused, and trained where there is none", () => {

@@ -134,11 +134,10 @@ async function playBatch(
     onScored: rewards.length === 0 ? () => {} : announceScores(onEvent, step, played, rewards.length),
     warn: (message) => onEvent({ type: "warning", message: `Step ${step}: ${message}` }),
   });
-  const learned = rollout.failures === "mask" ? withoutFailures(rewarded.scored) : { groups: rewarded.scored, masked: 0 };
   return {
     ...rewarded,
     tasks,
-    learned,
+    learned: withoutFailures(rewarded.scored),
     rolloutSeconds: (rolled - started) / 1000,
     rewardSeconds: (performance.now() - rolled) / 1000,
   };

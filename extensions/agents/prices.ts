@@ -1,0 +1,17 @@
+import { ConfigError } from "../../src/core/errors.ts";
+
+/** For a million tokens. */
+export interface Prices {
+  readonly input: number;
+  readonly output: number;
+  readonly currency: string;
+}
+
+/** Reads the prices of a flag. @throws ConfigError for another text */
+export function pricesOf(text: string, flag: string): Prices {
+  const [, input, output, currency = "USD"] = /^ *(\d+(?:\.\d+)?) *, *(\d+(?:\.\d+)?) *(?:, *([^,]*[^, ]) *)?$/.exec(text) ?? [];
+  if (input !== undefined && output !== undefined) return { input: Number(input), output: Number(output), currency };
+  throw new ConfigError(flag, text, {
+    expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
+  });
+}
