@@ -1,3 +1,5 @@
+import { reasonOf } from "../src/core/errors.ts";
+
 /** The time that things left open have to close by themselves. */
 const patienceMs = 2000;
 
@@ -14,6 +16,8 @@ const words: readonly (readonly [RegExp, string])[] = [
  * @param say is given a sentence that names what was open
  */
 export function endDespiteLeftovers(say: (message: string) => void): void {
+  const onError = (error: unknown) => say(`The work is done, but what it left open failed: ${reasonOf(error)}\n`);
+  process.once("uncaughtException", onError).on("uncaughtException", () => {}); // rejected promises that nobody awaits, too
   const timer = setTimeout(() => {
     if (process.stdout.writableLength > 0) return void timer.refresh(); // whoever reads is slow
     const open = process.getActiveResourcesInfo().flatMap((name) => words.find(([kind]) => kind.test(name))?.[1] ?? []);

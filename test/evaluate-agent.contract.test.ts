@@ -85,7 +85,12 @@ test("a model of this machine answers at the temperature of the measurement, wha
   await evaluateAgent({ ...measured, temperature: 0 });
   expect([heard.length, new Set(heard.splice(0)).size]).toEqual([4, 1]);
   await evaluateAgent(measured);
-  expect(new Set(heard).size).toBeGreaterThan(1);
+  const drawn = new Set(heard.splice(0));
+  expect(drawn.size).toBeGreaterThan(1);
+  await evaluateAgent(measured); // of the same seed
+  expect(new Set(heard.splice(0))).toEqual(drawn);
+  await evaluateAgent({ ...measured, seed: 2 });
+  expect(new Set(heard)).not.toEqual(drawn);
   await expect(evaluateAgent({ agent, tasks, reward, endpoint: with_("weak"), temperature: 0 })).rejects.toThrow(
     /^temperature is 0; expected none: it is of a `model` of this machine/,
   );
@@ -111,6 +116,46 @@ test("an agent that throws or hangs fails by itself; a reward that is no number 
   ]);
   expect(summary).toMatchObject({ attempts: 4, errors: 1, success: { mean: 1 / 3 } });
   await expect(evaluateAgent({ agent: faulty, tasks: [], reward })).rejects.toThrow("at least one value");
+});
+
+test("a reward that is no number is named as it was given, and an evaluation of which the first attempts all end so is not played on", async () => {
+  let played = 0;
+  const counted = async () => String(played++);
+  const many = Array.from({ length: 40 }, (_, i) => ({ prompt: `Number ${i}?`, number: i }));
+  const given = (value: unknown) => evaluateAgent({ agent: counted, tasks: many, reward: () => value as number, concurrency: 1 });
+  await expect(given("yes")).rejects.toThrow(/the first 8 attempts .*the reward of an agent is \\?"yes\\?"; expected a number/);
+  await expect(given(true)).rejects.toThrow(/the reward of an agent is true; expected a number/);
+  await expect(given(Number.NaN)).rejects.toThrow(/the reward is NaN/);
+  expect(played).toBe(24);
+});
+
+test("what an agent leaves behind is named: a rejected promise warns, an exception in a timer ends the evaluation", async () => {
+  const warned: string[] = [];
+  const onWarning = ({ message }: Error) => void warned.push(message);
+  process.on("warning", onWarning);
+  try {
+    const careless = async () => {
+      setTimeout(() => void Promise.reject(new Error("log lost")), 1);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      return "0";
+    };
+    expect((await evaluateAgent({ agent: careless, tasks: tasks.slice(0, 1), reward })).success.mean).toBe(1);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(warned).toEqual([expect.stringMatching(/^A promise of the agent was rejected and nobody waited for it: log lost/)]);
+    const fatal = () => {
+      setTimeout(() => {
+        throw new Error("socket");
+      }, 1);
+      return new Promise(() => {});
+    };
+    await expect(evaluateAgent({ agent: fatal, tasks: tasks.slice(0, 1), reward })).rejects.toThrow(
+      /^the agent is "ended by an exception that nobody could catch \(socket\)"/,
+    );
+    const ending = { agent: () => new Promise(() => {}), tasks: tasks.slice(0, 1), reward };
+    await expect(evaluateAgent({ ...ending, signal: AbortSignal.timeout(10) })).rejects.toThrow(/aborted due to timeout/);
+  } finally {
+    process.off("warning", onWarning);
+  }
 });
 
 test("a matcher for tests passes by the share of successes, and its message has pass^k and what noise leaves open", async () => {

@@ -9,7 +9,7 @@ import { writeTinyModel } from "./tiny-model.ts";
 /** An environment whose tasks change the current folder and leave a timer behind. */
 const config = `
 import { defineConfig, defineEnvironment } from "retrograde-rl";
-setInterval(() => {}, 1000);
+setInterval(() => process.exitCode === 0 && Promise.reject(new Error("late")), 500); // once the command has its exit code
 const environment = defineEnvironment({
   name: "careless",
   tasks: () => ({ prompt: "abc" }),
@@ -36,6 +36,7 @@ test("a run stays in one folder where its code changes the current one, and ends
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => output.push(chunk.toString()));
   const code = await new Promise((resolve) => child.on("close", resolve));
   expect(output.join("")).toContain("a timer of a tool, reward or environment is still open. Ended without it.");
+  expect(output.join("").match(/The work is done, but what it left open failed: late/g)).toHaveLength(1);
   expect(code).toBe(0);
   expect(readdirSync(elsewhere)).toEqual([]);
   expect(existsSync(join(folder, "runs/careless-grpo-1/summary.json"))).toBe(true);

@@ -3,7 +3,7 @@ import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
-import { type AttemptingAgent, openAgent } from "./agent-attempts.ts";
+import { type AttemptingAgent, guardedAgent, openAgent } from "./agent-attempts.ts";
 import { openAgentRun } from "./agent-run.ts";
 import { withOwnModels } from "./intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
@@ -46,8 +46,8 @@ export interface EvaluatedAgent<T> extends MeasuredAgent<T> {
  */
 export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
   refuseUnknown({ ...evaluation });
-  const { model, engine, temperature, out, split = "test", ...rest } = evaluation;
-  for (const [name, value] of Object.entries({ engine, temperature }))
+  const { model, engine, temperature, seed, out, split = "test", ...rest } = evaluation;
+  for (const [name, value] of Object.entries({ engine, temperature, seed }))
     if (model === undefined && value !== undefined)
       throw new ConfigError(name, value, {
         expected: "none: it is of a `model` of this machine; others sample as the agent asks",
@@ -59,8 +59,10 @@ export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEval
     const served =
       model === undefined
         ? undefined
-        : await (await import("./served-agent-model.ts")).serveToAgents(model, { engine, temperature });
-    const found = await measured({ ...rest, endpoint: served ?? rest.endpoint }, split).finally(() => served?.close());
+        : await (await import("./served-agent-model.ts")).serveToAgents(model, { engine, temperature, seed });
+    const found = await guardedAgent(rest, (signal) =>
+      measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split),
+    ).finally(() => served?.close());
     const { k, tasks, scoredBy, episodes } = found;
     const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
     run?.write(
@@ -88,21 +90,21 @@ function nameOf(agent: AgentEvaluation["agent"]): string {
 }
 
 const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
-  ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true, engine: true, temperature: true },
-  ...{ k: true, concurrency: true, timeoutMs: true, out: true, split: true },
+  ...{ agent: true, reward: true, tasks: true, endpoint: true, model: true, engine: true, temperature: true, seed: true },
+  ...{ k: true, concurrency: true, timeoutMs: true, signal: true, out: true, split: true },
 });
 
 async function measured<T extends TaskRequest>(
-  evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split" | keyof ServedModelOptions>,
+  evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split" | keyof ServedModelOptions> & { readonly signal: AbortSignal },
   split: string,
 ): Promise<EvaluatedAgent<T>> {
-  const { agent, reward, tasks, endpoint, timeoutMs, ...options } = evaluation;
+  const { agent, reward, tasks, endpoint, timeoutMs, signal, ...options } = evaluation;
   const release = endpoint === undefined ? withOwnModels() : undefined;
   const relay = endpoint === undefined ? undefined : await openRelay(endpoint);
   let opened: AttemptingAgent<T> | undefined;
   try {
     const model = relay && { baseUrl: relay.baseUrl, name: endpoint?.name };
-    const played = await openAgent<T>({ agent, reward, timeoutMs }, model);
+    const played = await openAgent<T>({ agent, reward, timeoutMs, signal }, model);
     opened = played;
     const names = tasks.map((task) => taskName(task, split));
     const episodes = new Map<string, Trajectory>();

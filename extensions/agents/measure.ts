@@ -18,6 +18,8 @@ export interface MeasureOptions {
   readonly concurrency?: number;
   /** Time of one attempt, and of its reward, in milliseconds. Default 120,000. */
   readonly timeoutMs?: number;
+  /** Ends it: its reason is thrown. */
+  readonly signal?: AbortSignal;
 }
 
 /** The attempts at one task, in their order. */
@@ -51,6 +53,9 @@ export interface Place {
   readonly attempt: number;
 }
 
+/** Attempts at the beginning of which one has to have a score: what breaks them all breaks the rest, and a server's tokens cost money. */
+const firstAttempts = 8;
+
 /** Seed of the intervals, which are simulated. */
 export const seed = 1;
 
@@ -58,27 +63,33 @@ export const seed = 1;
  * Attempts every task k times.
  * @param attempt gives the outcome of one attempt
  * @param scoredBy the text of the reward
- * @throws RangeError without tasks; MeasurementError where every attempt ended by an error
+ * @throws RangeError without tasks; MeasurementError where every attempt, or each of the first eight, ended by an error
  */
 export async function measure<T>(
   tasks: readonly T[],
   attempt: (task: T, place: Place) => Promise<Outcome>,
-  { k = 1, concurrency = concurrentAttempts, scoredBy }: Omit<MeasureOptions, "timeoutMs"> & { readonly scoredBy: string },
+  {
+    k = 1,
+    concurrency = concurrentAttempts,
+    scoredBy,
+  }: Pick<MeasureOptions, "k" | "concurrency"> & { readonly scoredBy: string },
 ): Promise<MeasuredAgent<T>> {
   const places = new Semaphore(concurrency);
+  const first: Outcome[] = [];
+  const one = async (task: T, place: Place) => {
+    if (first.length === firstAttempts) requireScore(first, `the first ${firstAttempts}`);
+    const outcome = await attempt(task, place);
+    if (first.length < firstAttempts) first.push(outcome);
+    return outcome;
+  };
   const measured = await Promise.all(
     tasks.map(async (task, i) => ({
       task,
-      outcomes: await Promise.all(Array.from({ length: k }, (_, j) => places.run(() => attempt(task, { task: i, attempt: j })))),
+      outcomes: await Promise.all(Array.from({ length: k }, (_, j) => places.run(() => one(task, { task: i, attempt: j })))),
     })),
   );
   const all = measured.flatMap(({ outcomes }) => outcomes);
-  const errors = all.flatMap((outcome) => (outcome.kind === "error" ? [outcome.error] : []));
-  if (all.length > 0 && errors.length === all.length)
-    throw new MeasurementError(`the end of all ${all.length} attempts`, errors[0], {
-      expected: "at least one that no error ends",
-      hint: "Nothing was measured: an attempt that a server or the reward ended has no score. Repair it, and measure again.",
-    });
+  requireScore(all, `all ${all.length}`);
   const perTask = measured.flatMap(({ outcomes }) => {
     const scores = outcomes.flatMap((outcome) => (outcome.kind === "score" ? [outcome] : []));
     return scores.length === 0 ? [] : [{ n: scores.length, c: scores.filter(({ success }) => success).length, scores }];
@@ -87,7 +98,7 @@ export async function measure<T>(
   return {
     k,
     attempts: all.length,
-    errors: errors.length,
+    errors: all.filter(({ kind }) => kind === "error").length,
     tasks: measured.map(({ task, outcomes }) => ({
       task,
       rewards: outcomes.map((outcome) => (outcome.kind === "score" ? outcome.reward : undefined)),
@@ -105,6 +116,16 @@ export async function measure<T>(
     allSucceed: whole.length === 0 ? undefined : mean(whole.map(({ n, c }) => passHatK(n, c, k))),
     scoredBy: createHash("sha256").update(scoredBy).digest("hex"),
   };
+}
+
+/** @throws MeasurementError where every outcome is an error */
+function requireScore(outcomes: readonly Outcome[], which: string): void {
+  const errors = outcomes.flatMap((outcome) => (outcome.kind === "error" ? [outcome.error] : []));
+  if (errors.length === 0 || errors.length < outcomes.length) return;
+  throw new MeasurementError(`the end of ${which} attempts`, errors[0], {
+    expected: "at least one that no error ends",
+    hint: "Nothing was measured: an attempt that a server or the reward ended has no score. Repair it, and measure again.",
+  });
 }
 
 /**

@@ -6,7 +6,7 @@ import type { Outcome } from "../../src/core/outcome.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
 import { readRow } from "../../src/training/supervised/conversations.ts";
-import { openAgent } from "./agent-attempts.ts";
+import { guardedAgent, openAgent } from "./agent-attempts.ts";
 import { conversationsOf, masked, teaches } from "./demonstrations.ts";
 import { type MeasuredAgent, type MeasureOptions, measure } from "./measure.ts";
 import type { Prices } from "./prices.ts";
@@ -47,7 +47,7 @@ export interface AgentRecord<T> extends MeasuredAgent<T> {
 
 const refuseUnknown = optionsDoor<AgentRecording>("recordAgent", {
   ...{ agent: true, tasks: true, reward: true, teacher: true, out: true, keep: true, prices: true },
-  ...{ k: true, concurrency: true, timeoutMs: true },
+  ...{ k: true, concurrency: true, timeoutMs: true, signal: true },
 });
 
 /**
@@ -78,8 +78,8 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
   const attempts = new Map<string, RecordedAttempt>();
   const spent = [...file.spent];
   let resumed = 0;
-  try {
-    const play = await openPlay(recording, teacher);
+  const record = async (signal: AbortSignal) => {
+    const play = await openPlay(recording, teacher, signal);
     try {
       const turns = new Map<T, number>();
       const attempt = async (task: T): Promise<Outcome> => {
@@ -116,18 +116,18 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
     } finally {
       await play.close();
     }
-  } finally {
-    file.close();
-  }
+  };
+  return guardedAgent(recording, record).finally(() => file.close());
 }
 
 async function openPlay<T extends TaskRequest>(
   { agent, reward, timeoutMs }: AgentRecording<T>,
   { name, ...asked }: AskedTeacher,
+  signal: AbortSignal,
 ) {
   const teacher = await openTeacher({ name, ...asked });
   try {
-    const { attempt, close } = await openAgent<T>({ agent, reward, timeoutMs }, { ...teacher, name });
+    const { attempt, close } = await openAgent<T>({ agent, reward, timeoutMs, signal }, { ...teacher, name });
     return {
       attempt: (task: T) => attemptWith(teacher, asked.apiKey, async (way) => (await attempt(task, way)).outcome),
       close: async () => {

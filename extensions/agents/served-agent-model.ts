@@ -12,6 +12,8 @@ export interface ServedModelOptions {
   readonly engine?: UserConfig["engine"];
   /** Temperature of every answer, whatever the agent asks for. 0 always takes the most probable token. Default: as the agent asks, or 1. */
   readonly temperature?: number;
+  /** Decides the draws of sampled answers: the same seed gives the same results. Default 1. */
+  readonly seed?: number;
 }
 
 /**
@@ -22,16 +24,16 @@ export async function serveToAgents(
   model: string,
   options: ServedModelOptions = {},
 ): Promise<AgentEndpoint & { close(): Promise<void> }> {
-  const { temperature } = options;
+  const { temperature, seed } = options;
   const given = options.engine === undefined ? {} : { engine: options.engine };
   const evaluated = temperature === undefined ? {} : { evaluation: { temperature } };
-  const config = resolveConfig({ model, environment: { name: "agent" }, ...given, ...evaluated });
+  const config = resolveConfig({ model, environment: { name: "agent" }, seed, ...given, ...evaluated });
   const { engine, chat } = config;
   const use = samplingUse(config);
   const folder = await modelFolder({ model, environment: { name: "agent" }, engine }, undefined, use);
   const opened = await openModel(folder, engine, { use, seed: config.seed }, chat);
   const apiKey = `sk-${randomBytes(24).toString("base64url")}`;
-  const served = engineModel(opened.engine, opened.chat);
+  const served = engineModel(opened.engine, opened.chat, undefined, config.seed);
   const byKey = new Map([[apiKey, temperature === undefined ? served : atTemperature(served, temperature)]]);
   const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [apiKey], models: new Map(), byKey });
   const close = async () => {

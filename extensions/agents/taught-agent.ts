@@ -5,6 +5,7 @@ import { layout } from "../../src/runs/layout.ts";
 import { readSummary } from "../../src/runs/read.ts";
 import { type CodeOptions, checkPlan, planRun, type RunPlan, runPrinted, type TrainedRun, train } from "../../src/sdk/train.ts";
 import { count, duration, plural } from "../../src/terminal/format.ts";
+import { interruptible } from "../../src/terminal/interrupt.ts";
 import { shownPath } from "../../src/terminal/invocation.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
@@ -100,10 +101,14 @@ export async function teach<T extends TaskRequest>(
 
   const { keep, k, prices } = demonstrations;
   const recording = { agent, reward, teacher, out: plan.file, keep, k, prices };
-  const recorded = (tasks: readonly T[]) => recordAgent<T>({ ...recording, tasks: { train: tasks, test: [] } });
+  const kept = () =>
+    say(`Interrupted. Attempts that have ended are kept in ${shownPath(attemptsFile(plan.file))}: the same command continues`);
+  const recorded = (tasks: readonly T[]) =>
+    interruptible(kept, (signal) => recordAgent<T>({ ...recording, tasks: { train: tasks, test: [] }, signal }));
   const { demonstrations: shown, reinforcement: trained, test } = plan.tasks;
   const began = performance.now();
   const first = await recorded(shown.slice(0, firstAttempts));
+  if (first === undefined) return undefined;
   const left = shown.length * (k ?? 1) - first.attempts;
   // The first are fewer than are made at a time.
   const seconds = (((performance.now() - began) / 1000) * left) / concurrentAttempts;
@@ -111,6 +116,7 @@ export async function teach<T extends TaskRequest>(
   const cost = first.resumed > 0 ? undefined : firstLine(first, shown.length * (k ?? 1));
   if (cost !== undefined) say(cost);
   const record = await recorded(shown);
+  if (record === undefined) return undefined;
   say(keptLine(record, first.resumed + record.resumed - first.attempts));
   requireSome(record, plan);
   const text = readFileSync(plan.file, "utf8");

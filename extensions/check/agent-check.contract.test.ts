@@ -51,7 +51,7 @@ test("a reward that pays a task of waiting for any look-up has a hole, which is 
   expect([of("says nothing"), of("calls look_up"), of("calls refund"), of("calls every")]).toEqual([0, 0.25, 0, 0.75]);
   expect(solvedBy).toEqual({ none: 0, some: 12, all: 0 });
   expect(findings.find((finding) => finding.includes("calls look_up"))).toMatch(
-    /solves 3 of 12 tasks, such as "Where is order B13\?"/,
+    /solves 3 of 12 tasks, such as "Where is order B13\?"\. If that call is all they ask for/,
   );
 });
 
@@ -115,6 +115,10 @@ test("constant answers in the form that is asked for, answers in prompts, equal 
   };
   const { findings, policies } = await checkAgent({ agent: async () => "deaf", tasks: tasks.slice(0, 1), reward: raising });
   expect(policies).toHaveLength(1); // each further one may wait for another server
+  const broken = async () => Promise.reject(new Error("DATABASE_URL is not set"));
+  const failed = await checkAgent({ agent: broken, tasks, reward });
+  expect(failed.findings[0]).toContain("The agent failed before: DATABASE_URL is not set. Nothing else was checked.");
+  await expect(checkAgent({ agent: broken, tasks: [], reward })).rejects.toThrow(/^tasks is "none"; expected at least one/);
   expect(findings.join("\n")).toMatch(/asked no model at our address[\s\S]*raised an error \d+ times \(no label\)/);
 });
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ConversationRequest } from "../../src/chat/conversation.ts";
 import { optionsDoor } from "../../src/core/door.ts";
-import { RetrogradeError, reasonOf } from "../../src/core/errors.ts";
+import { ConfigError, RetrogradeError, reasonOf } from "../../src/core/errors.ts";
 import { mean } from "../../src/core/mean.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
@@ -9,7 +9,7 @@ import type { TaskRequest } from "../../src/environments/define.ts";
 import { plural } from "../../src/terminal/format.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import type { AttemptingAgent } from "../agents/agent-attempts.ts";
-import { openAgent } from "../agents/agent-attempts.ts";
+import { guardedAgent, openAgent, rewardError } from "../agents/agent-attempts.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
 import type { AgentTraining } from "../agents/train-agent.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -78,6 +78,8 @@ interface Played extends LazyResult {
 }
 
 const otherAdvice = "Score what it leaves undone, or take these tasks out.";
+/** One call with arguments from the prompt may be all that a task asks for. */
+const callingAdvice = "If that call is all they ask for, they are easy, and this is no hole. Else score what it leaves undone.";
 
 const refuseUnknown = optionsDoor<AgentCheck>("checkAgent", {
   ...{ agent: true, reward: true, tasks: true, timeoutMs: true, policyMs: true, concurrency: true, onProgress: true },
@@ -94,13 +96,18 @@ const holeShare = 0.05;
  * const agent = async (prompt: string) => `Ask me another time: ${prompt}`;
  * const reward = ({ task, answer }: AgentEnd<(typeof tasks)[number]>) => (String(answer).includes(task.time) ? 1 : 0);
  * const { findings } = await checkAgent({ agent, tasks, reward });
- * @throws ConfigError for a module that is no agent; RangeError without tasks
+ * @throws ConfigError for a module that is no agent, and without tasks
  */
 export async function checkAgent<T extends TaskRequest>(check: AgentCheck<T>): Promise<AgentCheckReport> {
   refuseUnknown({ ...check });
   const { tasks } = check;
-  if (tasks.length === 0) throw new RangeError("no tasks; at least one is checked");
-  const trial = await Trial.open(check);
+  if (tasks.length === 0) throw new ConfigError("tasks", "none", { expected: "at least one task with a prompt" });
+  return guardedAgent(check, (signal) => checked(check, signal));
+}
+
+async function checked<T extends TaskRequest>(check: AgentCheck<T>, signal: AbortSignal): Promise<AgentCheckReport> {
+  const { tasks } = check;
+  const trial = await Trial.open(check, signal);
   try {
     const results: Played[] = [];
     const add = async (policies: readonly LazyPolicy[], isSilent: boolean) => {
@@ -131,7 +138,12 @@ async function resultOf<T extends TaskRequest>(policy: LazyPolicy, isSilent: boo
   for (const [task, { success }] of scores) trial.solvers.set(task, (trial.solvers.get(task) ?? 0) + Number(success));
   const example = scores.find(([, { success }]) => success)?.[0].prompt;
   return {
-    ...{ policy: policy.name, tasks: scores.length, isSilent, advice: policy.advice },
+    ...{
+      policy: policy.name,
+      tasks: scores.length,
+      isSilent,
+      advice: policy.advice ?? (policy.calls ? callingAdvice : undefined),
+    },
     success: meanOf(scores.map(([, { success }]) => Number(success))),
     reward: meanOf(scores.map(([, { reward }]) => reward)),
     ...(example === undefined ? {} : { example }),
@@ -165,6 +177,8 @@ class Trial<T extends TaskRequest> {
   readonly #agent: AttemptingAgent<T>;
   #hasParameters = false;
   readonly #heard = { attempts: 0, silent: 0 };
+  /** The first error that the agent raised by itself before it asked a model. */
+  #failure: string | undefined;
   /** Counts of the policies that call tools. */
   readonly #asked = { attempts: 0, requests: 0, tokens: 0 };
 
@@ -180,13 +194,13 @@ class Trial<T extends TaskRequest> {
     this.#agent = agent;
   }
 
-  static async open<T extends TaskRequest>(check: AgentCheck<T>): Promise<Trial<T>> {
+  static async open<T extends TaskRequest>(check: AgentCheck<T>, signal: AbortSignal): Promise<Trial<T>> {
     const { agent, reward, timeoutMs = 30_000 } = check;
     const byKey = new Map<string, InferenceModel>();
     const limits = { maxBytes: 2 ** 26 };
     const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [newKey()], limits, models: new Map(), byKey });
     try {
-      const played = await openAgent<T>({ agent, reward, timeoutMs }, { baseUrl: `${server.baseUrl}/v1` });
+      const played = await openAgent<T>({ agent, reward, timeoutMs, signal }, { baseUrl: `${server.baseUrl}/v1` });
       return new Trial(check, server, byKey, played);
     } catch (error) {
       await server.close();
@@ -250,7 +264,10 @@ class Trial<T extends TaskRequest> {
     const fault = () => (refusal === undefined ? undefined : `a request of the agent was refused: ${refusal}`);
     const { outcome } = await this.#agent.attempt(task, { apiKey, fault, end: () => this.#byKey.delete(apiKey) });
     this.#heard.attempts++;
-    if (requests === 0) this.#heard.silent++;
+    if (requests === 0) {
+      this.#heard.silent++;
+      if (outcome.kind === "score") this.#failure ??= outcome.failure;
+    }
     if (policy.calls === true) {
       this.#asked.attempts++;
       this.#asked.requests += requests;
@@ -262,10 +279,12 @@ class Trial<T extends TaskRequest> {
   silence(): string[] {
     const { attempts, silent } = this.#heard;
     if (silent === 0) return [];
-    return [
-      `${silent} of ${plural(attempts, "attempt")} asked no model at our address. Give the agent's client the \`baseUrl\` and ` +
-        `\`apiKey\` of the agent's second argument (docs/agents.md).${this.isDeaf ? " Nothing else was checked." : ""}`,
-    ];
+    const way =
+      this.#failure === undefined
+        ? "Give the agent's client the `baseUrl` and `apiKey` of the agent's second argument (docs/agents.md)."
+        : `The agent failed before: ${this.#failure}${/[.!?]$/.test(this.#failure) ? "" : "."}`;
+    const rest = this.isDeaf ? " Nothing else was checked." : "";
+    return [`${silent} of ${plural(attempts, "attempt")} asked no model at our address. ${way}${rest}`];
   }
 
   /** Says so where a model can only guess arguments: a framework that cannot convert a schema may send an empty one. */
@@ -291,7 +310,7 @@ function findingsOf(
   const paid = results.filter(({ success, isSilent }) => success > (isSilent ? 0 : holeShare));
   const constants = paid.filter(({ advice }) => advice === constantAdvice).sort((a, b) => b.success - a.success);
   const holes = paid.filter((result) => result.advice !== constantAdvice || result === constants[0]);
-  const failed = Object.entries(errors).filter(([reason]) => reason.startsWith("reward: "));
+  const failed = Object.entries(errors).filter(([reason]) => reason.startsWith(rewardError));
   return [
     ...holes.map(
       ({ policy, success, tasks: of, example: prompt, advice = otherAdvice }) =>
@@ -307,7 +326,7 @@ function findingsOf(
     ),
     ...failed.map(
       ([reason, times]) =>
-        `The reward raised an error ${times} times (${reason.slice(8)}): such an episode has no score. A model gives odd answers too.`,
+        `The reward raised an error ${times} times (${reason.slice(rewardError.length)}): such an episode has no score. A model gives odd answers too.`,
     ),
   ];
 }

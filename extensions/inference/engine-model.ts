@@ -12,13 +12,14 @@ import { ThreadMasks } from "./thread-masks.ts";
 /**
  * A sampler as a model of the server. A request without a seed gets one of its own; without a limit it may fill the context.
  * @param folder of the model, for prompts and grammars of clients that are not known
+ * @param seed of the draws of conversations: equal ones get the same seeds in the order in which they come. Default: none are repeated
  */
-export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): InferenceModel {
+export function engineModel(sampler: Sampler, chat?: Chat, folder?: string, seed?: number): InferenceModel {
   const { maxLength, vocabularySize } = sampler.info;
   return {
     maxLength,
     vocabularySize,
-    ...(chat === undefined ? {} : { chat: chatModel(sampler, chat, folder) }),
+    ...(chat === undefined ? {} : { chat: chatModel(sampler, chat, folder, seedsOf(seed)) }),
     ...(chat === undefined || folder === undefined ? {} : { maxBytes: maxBytes(chat, maxLength) }),
     sample: ({ context, maxTokens, stopTokens, stopStrings, temperature, topP, topK, seed }, signal) =>
       sampler.sample({
@@ -32,7 +33,19 @@ export function engineModel(sampler: Sampler, chat?: Chat, folder?: string): Inf
   };
 }
 
-function chatModel(sampler: Sampler, known: Chat, folder: string | undefined): ChatModel {
+/** Seeds of requests that bring none: by the content of each, however many run at a time. */
+function seedsOf(seed: number | undefined): (context: readonly number[]) => number {
+  if (seed === undefined) return () => randomInt(2 ** 31);
+  const times = new Map<number, number>();
+  return (context) => {
+    const content = seedOf(seed, context.join());
+    const before = times.get(content) ?? 0;
+    times.set(content, before + 1);
+    return seedOf(content, before);
+  };
+}
+
+function chatModel(sampler: Sampler, known: Chat, folder: string | undefined, ownSeed: ReturnType<typeof seedsOf>): ChatModel {
   const chat = folder === undefined ? known : { ...known, grammars: new ThreadMasks(folder, known.tokenizer.size) };
   const { maxLength, capabilities } = sampler.info;
   const canMask = capabilities.includes("masked-sampling");
@@ -56,7 +69,7 @@ function chatModel(sampler: Sampler, known: Chat, folder: string | undefined): C
       requireRoom(ids.length, maxLength);
       const plan = await planReply(chat, request, context, canMask);
       const { stopTokens, stopStrings, mask, onToken, read, close } = plan;
-      const { temperature, topP, topK, seed = randomInt(2 ** 31) } = sampling;
+      const { temperature, topP, topK, seed = ownSeed(ids) } = sampling;
       try {
         const action = await drawReply(plan, temperature ?? 1, (attempt) =>
           sampler.sample({

@@ -74,6 +74,20 @@ export function listenForInterrupt(
   };
 }
 
+/** Does work that ends with its signal. @returns undefined where Ctrl-C ended it, after `say` */
+export async function interruptible<T>(say: () => void, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const interrupt = listenForInterrupt(() => {});
+  try {
+    return await work(interrupt.signal);
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    say();
+    return undefined;
+  } finally {
+    interrupt.release();
+  }
+}
+
 /** `process.exit` waits for what computes on other threads. The system's own way for a signal that nobody handles does not. */
 function endAtOnce(): void {
   process.removeAllListeners("SIGINT");

@@ -7,6 +7,7 @@ import { errorsLine, verdictWithheld } from "../../../src/core/outcome.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
 import { newRunFolder, removeIfEmpty } from "../../../src/runs/write.ts";
 import { count, detectable, interval, percent, plural, points, pText } from "../../../src/terminal/format.ts";
+import { interruptedExitCode, interruptible } from "../../../src/terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import { rewardText } from "../../../src/terminal/progress.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
@@ -36,17 +37,19 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
   const measured: EvaluatedAgent<(typeof tasks)[number]>[] = [];
   const folders: string[] = [];
   for (const [i, model] of models.entries()) {
+    const { temperature, seed = 1 } = served;
+    const asks = temperature === undefined ? "sampled as the agent asks" : `at temperature ${temperature}`;
+    const chosen = model === undefined ? {} : modelOf(model, process.env);
     screen.line(
-      `${models.length > 1 ? `${"AB"[i]}  ` : ""}${agent} with ${model ?? "its own model"}: ${plural(tasks.length, "task")}`,
+      `${models.length > 1 ? `${"AB"[i]}  ` : ""}${agent} with ${model ?? "its own model"}: ${plural(tasks.length, "task")}${chosen.model === undefined ? "" : `, ${asks}, seed ${seed}`}`,
     );
     const given = typeof out === "string" ? join(out, models.length > 1 ? ("ab"[i] ?? "") : "") : undefined;
     const folder = given ?? newRunFolder(runsFolder, `eval-${basename(agent)}-${basename(model?.split("@")[0] ?? "own")}`);
-    const each = await evaluateAgent({
-      ...evaluation,
-      out: folder,
-      ...(model === undefined ? {} : modelOf(model, process.env)),
-      ...served,
-    }).finally(() => removeIfEmpty(folder));
+    const lost = () => screen.line("Interrupted. What was played is not kept: an agent's evaluation cannot be continued");
+    const each = await interruptible(lost, (signal) =>
+      evaluateAgent({ ...evaluation, out: folder, ...chosen, ...served, signal }).finally(() => removeIfEmpty(folder)),
+    );
+    if (each === undefined) return interruptedExitCode;
     for (const line of linesOf(each)) screen.line(`   ${line}`);
     measured.push(each);
     folders.push(shownPath(resolve(folder)));
@@ -89,15 +92,15 @@ function endLines(
     "",
     `Every episode: ${folders.join(" and ")} (runs show, dashboard)`,
     `Read one: ${commandPrefix()} trajectory ${quoted(last)} ${episodes[0]?.id ?? "ID"}`,
-    `Compare: ${commandPrefix()} runs compare ${quoted(first)} ${second === undefined ? "OTHER" : quoted(second)}`,
+    ...(second === undefined ? [] : [`Compare: ${commandPrefix()} runs compare ${quoted(first)} ${quoted(second)}`]),
   ];
 }
 
 /** Returns the settings of a model of this machine among the flags. */
-function servedBy(flags: EvalFlags): Pick<AgentEvaluation, "engine" | "temperature"> {
-  const { engine, evaluation } = settingsOf(evaluationFlags, flags);
+function servedBy(flags: EvalFlags): Pick<AgentEvaluation, "engine" | "temperature" | "seed"> {
+  const { engine, evaluation, seed } = settingsOf(evaluationFlags, flags);
   const temperature = evaluation?.temperature;
-  return { ...(engine && { engine }), ...(temperature !== undefined && { temperature }) };
+  return { ...(engine && { engine }), ...(temperature !== undefined && { temperature }), ...(seed !== undefined && { seed }) };
 }
 
 /** The model of `--model` and `--endpoint`, as `--compare` writes one. */

@@ -3,6 +3,7 @@ import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { apiKeyFrom } from "../../../src/core/api-key.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { count, percent, plural } from "../../../src/terminal/format.ts";
+import { interruptedExitCode, interruptible } from "../../../src/terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { pricesOf } from "../prices.ts";
@@ -43,7 +44,10 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
   const given = { agent: agentOf(agent), tasks, reward: await rewardOf(reward), teacher, out, keep };
   const measuring = tasks.train === tasks.test ? "" : ` (${count(tasks.test.length)} are kept for measuring)`;
   screen.line(`${agent.join(" ")} with ${model}: ${plural(tasks.train.length, "task")}${measuring}`);
-  const record = await recordAgent({ ...given, ...options });
+  const kept = () =>
+    screen.line(`Interrupted. Attempts that have ended are kept in ${shownPath(attemptsFile(out))}: the same command continues`);
+  const record = await interruptible(kept, (signal) => recordAgent({ ...given, ...options, signal }));
+  if (record === undefined) return interruptedExitCode;
   for (const line of [...linesOf(record), ...keptLines(record, keep, out)]) screen.line(`   ${line}`);
   screen.line(
     record.rows === 0
