@@ -25,7 +25,7 @@ import { type Random, randomStream } from "../../src/core/random.ts";
 import type { ActionInContext } from "../../src/core/trajectory.ts";
 import { responseOf } from "../../src/environments/protocol.ts";
 import { encodeDemonstration } from "../../src/rollouts/demonstration.ts";
-import { supervise } from "../../src/training/supervised/sft.ts";
+import { superviseOnce } from "../../src/training/supervised/sft.ts";
 import { office } from "./office.ts";
 import type { Demonstrated, Recipe } from "./recipe.ts";
 import { trainTokenizer } from "./tokenizer.ts";
@@ -98,20 +98,25 @@ const started = performance.now();
 for (const { steps, scheduledSteps, foreignWords, slip: ofStage, ...schedule } of stages) {
   if (foreignWords !== undefined) worlds = worldsOf(++worldSeed, foreignWords, slip ?? ofStage);
   const last = step + steps;
-  await supervise({
-    engine,
-    demonstrations: lessons(last),
-    tokensPerStep: 2000,
-    steps: scheduledSteps,
-    optimizer: { schedule: "linear", beta1: 0.9, beta2: 0.98, epsilon: 1e-8, weightDecay: 0.01, clipNorm: 1, ...schedule },
-    onStep: (report) => {
-      step++;
-      tokens += report.tokens;
-      if (step % 50 > 0) return;
-      const rate = (1000 * tokens) / (performance.now() - started);
-      console.log(`step ${step}  ${tokens} tokens  loss ${report.loss?.toFixed(4)}  ${rate.toFixed(0)} tokens/s`);
-    },
-  });
+  const optimizer = {
+    schedule: "linear",
+    beta1: 0.9,
+    beta2: 0.98,
+    epsilon: 1e-8,
+    weightDecay: 0.01,
+    clipNorm: 1,
+    ...schedule,
+  } as const;
+  const options = { engine, demonstrations: lessons(last), tokensPerStep: 2000, optimizer };
+  for (let at = 1; at <= scheduledSteps; at++) {
+    const report = await superviseOnce(options, at, scheduledSteps);
+    if (report === undefined) break;
+    step++;
+    tokens += report.tokens;
+    if (step % 50 > 0) continue;
+    const rate = (1000 * tokens) / (performance.now() - started);
+    console.log(`step ${step}  ${tokens} tokens  loss ${report.loss?.toFixed(4)}  ${rate.toFixed(0)} tokens/s`);
+  }
 }
 await engine.saveModel(working);
 await saveModel(flags.out ?? `models/${world}`, await loadModel(working), { dtype: "bfloat16" });

@@ -5,7 +5,7 @@ import { TableEngine } from "../../../test/table-engine.ts";
 import type { ActionInContext } from "../../core/trajectory.ts";
 import { encodeDemonstration } from "../../rollouts/demonstration.ts";
 import { resolveConfig } from "../config/config.ts";
-import { type SupervisedStep, supervise } from "./sft.ts";
+import { type SupervisedStep, superviseOnce } from "./sft.ts";
 
 const chat = lettersChat();
 const messages = [
@@ -21,8 +21,12 @@ async function steps(count: number, tokensPerStep: number, stepLimit = 50): Prom
   const { optimizer } = resolveConfig({ optimizer: { learningRate: 0.2 } });
   const engine = new TableEngine(lettersVocabulary);
   const reports: SupervisedStep[] = [];
-  const onStep = (report: SupervisedStep) => void reports.push(report);
-  await supervise({ engine, demonstrations: demonstrations(count), tokensPerStep, steps: stepLimit, optimizer, onStep });
+  const options = { engine, demonstrations: demonstrations(count), tokensPerStep, optimizer };
+  while (reports.length < stepLimit) {
+    const report = await superviseOnce(options, reports.length + 1, stepLimit);
+    if (report === undefined) break;
+    reports.push(report);
+  }
   return reports;
 }
 

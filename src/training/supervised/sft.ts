@@ -17,8 +17,6 @@ export interface SuperviseOptions {
   /** Whole demonstrations are put into a step until their tokens reach this (a demonstration counts as its longest sequence). */
   readonly tokensPerStep: number;
   readonly optimizer: TrainingConfig["optimizer"];
-  readonly steps: number;
-  readonly onStep?: (report: SupervisedStep) => void | Promise<void>;
   readonly signal?: AbortSignal;
   readonly onLeft?: StepArguments["onLeft"];
 }
@@ -35,21 +33,12 @@ export type SupervisedStep = StepMetrics & {
   readonly actionTokens: number;
 };
 
-/** Supervised fine-tuning on demonstrations: one optimiser step for every token budget. */
-export async function supervise({ steps, onStep = () => {}, ...options }: SuperviseOptions): Promise<void> {
-  for (let step = 1; step <= steps && !options.signal?.aborted; step++) {
-    const report = await superviseOnce(options, step, steps);
-    if (report === undefined) return;
-    await onStep(report);
-  }
-}
-
 /**
  * One step of supervised fine-tuning. A signal ends it at once: its update is left, and taken back.
  * @returns undefined if there is no demonstration left
  */
 export async function superviseOnce(
-  { engine, demonstrations, tokensPerStep, optimizer, signal, onLeft }: Omit<SuperviseOptions, "steps" | "onStep">,
+  { engine, demonstrations, tokensPerStep, optimizer, signal, onLeft }: SuperviseOptions,
   step: number,
   steps: number,
 ): Promise<SupervisedStep | undefined> {
