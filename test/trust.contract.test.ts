@@ -117,7 +117,7 @@ const examples = (): Example[] => [
   { environment: { name: "bfcl", settings: { data: path, python: join(folder, "helper") } } },
   { environment: { name: "miniwob", settings: { data: path } } },
   { environment: { name: "gsm8k", settings: { data: path } } },
-  ...["brave", "serper", "tavily"].map((kind) => ({ environment: research({ search: { kind, ...web } }) })),
+  { environment: research({ search: { kind: "serper", ...web } }) },
   {
     environment: {
       name: "deep-research",

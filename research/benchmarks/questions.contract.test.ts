@@ -116,5 +116,5 @@ test("a local corpus is searched with its titles, what is recorded first; keys c
   expect(await found({ search }, "birds")).toBe("Page 1: Owls are birds.");
   expect(await found({ search, recorded: records }, "peak")).toBe("Page 1: recorded");
   expect(await found({ search, recorded: records }, "birds")).toBe("Page 1: Owls are birds.");
-  expect(() => deepResearchEnvironment({ data: {}, search: { kind: "brave", keyEnv: "KEY" } }, { KEY: "k" })).not.toThrow();
+  expect(() => deepResearchEnvironment({ data: {}, search: { kind: "serper", keyEnv: "KEY" } }, { KEY: "k" })).not.toThrow();
 });

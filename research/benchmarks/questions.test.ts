@@ -110,7 +110,7 @@ test.each([
   [{ data: { train: questions } }, "environment.settings.search is missing; expected what is searched"],
   [{ data: {}, recorded: path("no.json") }, "There is no such file"],
   [{ data: {}, search: { kind: "local", path: path("no") } }, "environment.settings.search.path is"],
-  [{ data: {}, search: { kind: "brave" } }, "environment variable BRAVE_API_KEY is missing; expected the API key of brave"],
+  [{ data: {}, search: { kind: "serper" } }, "environment variable SERPER_API_KEY is missing; expected the API key of serper"],
   [{ data: {}, search: { kind: "bing" } }, "environment.settings.search"],
   [{ data: {}, recorded, limits: { calls: 0 } }, "environment.settings.limits.calls is 0; expected at least 1"],
   [{ data: {}, recorded, grader: "judge" }, "environment.settings.grader"],

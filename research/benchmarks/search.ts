@@ -6,7 +6,7 @@ import { ConfigError } from "../../src/core/errors.ts";
 import type { DeepResearchSettings } from "./settings.ts";
 import { cachedSearch } from "./web/cached.ts";
 import { readRecordedSearch } from "./web/recorded.ts";
-import { braveSearch, searxngSearch, serperSearch, tavilySearch } from "./web/web.ts";
+import { searxngSearch, serperSearch } from "./web/web.ts";
 
 /**
  * Checks what is to be searched.
@@ -21,7 +21,7 @@ export function searchOf(
   if (search === undefined && recorded === undefined) {
     throw new ConfigError("environment.settings.search", undefined, {
       expected: "what is searched",
-      hint: 'Name a folder or file with { kind: "local", path }, a web service such as { kind: "brave" }, or a file of `recorded` searches; with prompt "math" the model is shown Python alone.',
+      hint: 'Name a folder or file with { kind: "local", path }, a web service such as { kind: "serper" }, or a file of `recorded` searches; with prompt "math" the model is shown Python alone.',
     });
   }
   const fallback = search === undefined ? undefined : providerOf(search, env);
@@ -50,8 +50,7 @@ function providerOf(
     search.kind,
     "Set it, or name another variable in environment.settings.search.keyEnv.",
   );
-  const services = { brave: braveSearch, serper: serperSearch, tavily: tavilySearch };
-  return kept(services[search.kind]({ key }));
+  return kept(serperSearch({ key }));
 }
 
 /** Titles of a local corpus are often the only place in which a document's subject is named. */

@@ -7,13 +7,8 @@ const file = acts.reads(z.string().min(1));
 const files = z.union([file, z.array(file).min(1)]).optional();
 const count = z.int().min(1).optional();
 
-const webSettings = {
-  /** The environment variable that holds the service's key. */
-  keyEnv: acts.variable(z.string().min(1)),
-  /** Keeps answers for other runs. */
-  folder: acts.writes(z.string().min(1)).optional(),
-};
-const service = <Name extends string>(name: Name) => acts.address(z.literal(name));
+/** Keeps answers for other runs. */
+const folder = acts.writes(z.string().min(1)).optional();
 
 export const deepResearchSettingsSchema = z.strictObject({
   data: z
@@ -24,14 +19,17 @@ export const deepResearchSettingsSchema = z.strictObject({
   search: z
     .discriminatedUnion("kind", [
       z.strictObject({ kind: z.literal("local"), path: file }),
-      z.strictObject({ kind: service("brave"), ...webSettings, keyEnv: webSettings.keyEnv.default("BRAVE_API_KEY") }),
-      z.strictObject({ kind: service("serper"), ...webSettings, keyEnv: webSettings.keyEnv.default("SERPER_API_KEY") }),
-      z.strictObject({ kind: service("tavily"), ...webSettings, keyEnv: webSettings.keyEnv.default("TAVILY_API_KEY") }),
-      z.strictObject({ kind: z.literal("searxng"), url: acts.address(z.url()), folder: webSettings.folder }),
+      z.strictObject({
+        kind: acts.address(z.literal("serper")),
+        /** The environment variable that holds the service's key. */
+        keyEnv: acts.variable(z.string().min(1)).default("SERPER_API_KEY"),
+        folder,
+      }),
+      z.strictObject({ kind: z.literal("searxng"), url: acts.address(z.url()), folder }),
     ])
     .optional()
     .describe(
-      '`{ kind: "local", path }`; `{ kind: "brave" }`, `"serper"` or `"tavily"`, with the key in the variable `keyEnv` (`BRAVE_API_KEY`, …); `{ kind: "searxng", url }`. `folder` keeps answers of web services',
+      '`{ kind: "local", path }`; `{ kind: "serper" }`, with the key in the variable `keyEnv` (`SERPER_API_KEY`); `{ kind: "searxng", url }`. `folder` keeps answers of web services',
     ),
   /** The deep-search variant: pages of the results are read and condensed by a second model. */
   deepSearch: z

@@ -21,7 +21,7 @@ const fileSchema = z.object({
 /**
  * Asks a provider once for each query and count, also where several ask at the same time. What failed is asked for again.
  * @example
- * const search = cachedSearch(braveSearch({ key: process.env.BRAVE_API_KEY ?? "" }), { folder: "search-cache" });
+ * const search = cachedSearch(serperSearch({ key: process.env.SERPER_API_KEY ?? "" }), { folder: "search-cache" });
  */
 export function cachedSearch(provider: SearchProvider, { folder, entries = 10_000 }: CacheOptions = {}): SearchProvider {
   const memory = new Map<string, readonly SearchResult[]>();

@@ -11,58 +11,29 @@ const limits = {
   /** After the first attempt. */
   retries: z.int().min(0).default(3),
   retryDelayMs: z.number().min(0).max(longestTimer).default(500),
+  requestsPerSecond: z.number().positive().default(5),
 };
-const serviceSettings = (url: string, requestsPerSecond: number) =>
-  z.strictObject({
-    ...limits,
-    key: z.string(),
-    /** Another address than the service's own, for a proxy. */
-    url: z.url().default(url),
-    requestsPerSecond: z.number().positive().default(requestsPerSecond),
-  });
-
-/** The free plan has the lowest rate of its plans: one request a second. */
-const braveSettings = serviceSettings("https://api.search.brave.com/res/v1/web/search", 1);
-const serperSettings = serviceSettings("https://google.serper.dev/search", 5);
-const tavilySettings = serviceSettings("https://api.tavily.com/search", 5);
+const serperSettings = z.strictObject({
+  ...limits,
+  key: z.string(),
+  /** Another address than the service's own, for a proxy. */
+  url: z.url().default("https://google.serper.dev/search"),
+});
 const searxngSettings = z.strictObject({
   ...limits,
   /** The address of the instance: there is no common one. Its settings must allow the format json. May hold `user:password@`. */
   url: z.url(),
-  requestsPerSecond: z.number().positive().default(5),
 });
 
 const text = z
   .string()
   .nullish()
   .transform((value) => value ?? "");
-const braveAnswer = z.object({
-  type: z.literal("search"),
-  web: z.object({ results: z.array(z.object({ title: text, url: text, description: text })) }).optional(),
-});
 const serperAnswer = z.object({
   searchParameters: z.looseObject({}),
   organic: z.array(z.object({ title: text, link: text, snippet: text })).default([]),
 });
-const contentAnswer = z.object({ results: z.array(z.object({ title: text, url: text, content: text })) });
-
-/**
- * Brave Search (brave.com/search/api).
- * @throws ConfigError
- * @example
- * const tools = [searchTool(braveSearch({ key: process.env.BRAVE_API_KEY ?? "" }))];
- */
-export function braveSearch(settings: z.input<typeof braveSettings>): SearchProvider {
-  const checked = withKey(parseSettings(braveSettings, settings, "brave"), "brave");
-  return provider("brave", checked, braveAnswer, {
-    // It refuses a larger count.
-    request: (query, count) => [
-      withQuery(checked.url, { q: query, count: String(Math.min(count, 20)) }),
-      { headers: { accept: "application/json", "x-subscription-token": checked.key } },
-    ],
-    results: ({ web }) => (web?.results ?? []).map(({ title, url, description }) => ({ title, url, snippet: description })),
-  });
-}
+const searxngAnswer = z.object({ results: z.array(z.object({ title: text, url: text, content: text })) });
 
 /**
  * Google's results by Serper (serper.dev).
@@ -79,23 +50,6 @@ export function serperSearch(settings: z.input<typeof serperSettings>): SearchPr
 }
 
 /**
- * Tavily (tavily.com).
- * @throws ConfigError
- * @example
- * const tools = [searchTool(tavilySearch({ key: process.env.TAVILY_API_KEY ?? "" }))];
- */
-export function tavilySearch(settings: z.input<typeof tavilySettings>): SearchProvider {
-  const checked = withKey(parseSettings(tavilySettings, settings, "tavily"), "tavily");
-  return provider("tavily", checked, contentAnswer, {
-    request: (query, count) => [
-      new URL(checked.url),
-      post({ query, max_results: Math.min(count, 20) }, { authorization: `Bearer ${checked.key}` }),
-    ],
-    results: ({ results }) => results.map(({ title, url, content }) => ({ title, url, snippet: content })),
-  });
-}
-
-/**
  * A SearXNG instance (docs.searxng.org).
  * @throws ConfigError
  * @example
@@ -105,7 +59,7 @@ export function searxngSearch(settings: z.input<typeof searxngSettings>): Search
   const checked = parseSettings(searxngSettings, settings, "searxng");
   const { url, headers, secrets } = withoutCredentials(checked.url);
   const address = url.href.replace(/\/+$/, "");
-  return provider("searxng", { ...checked, secrets }, contentAnswer, {
+  return provider("searxng", { ...checked, secrets }, searxngAnswer, {
     request: (query) => [withQuery(`${address}/search`, { q: query, format: "json" }), { headers }],
     results: ({ results }) => results.map(({ title, url, content }) => ({ title, url, snippet: content })),
   });
@@ -129,22 +83,9 @@ function provider<Schema extends z.ZodType>(
       const [url, init] = request(query, count);
       const answer = schema.safeParse(await send(url, init, signal));
       if (!answer.success) throw new ToolError(name, "answering something else", { expected: "search results" });
-      return results(answer.data).slice(0, count).map(plain);
+      return results(answer.data).slice(0, count);
     },
   };
-}
-
-/** Services mark the words that were found in HTML. */
-function plain({ title, url, snippet }: SearchResult): SearchResult {
-  return { title: withoutTags(title), url, snippet: withoutTags(snippet) };
-}
-
-const entities: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'", nbsp: " " };
-
-function withoutTags(html: string): string {
-  return html
-    .replace(/<\/?(strong|b|em|i|mark)>/gi, "")
-    .replace(/&(amp|lt|gt|quot|#39|#x27|nbsp);/g, (whole, name: string) => entities[name] ?? whole);
 }
 
 function withQuery(url: string, query: Readonly<Record<string, string>>): URL {
