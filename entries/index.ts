@@ -101,5 +101,4 @@ export { trustRun, UntrustedError } from "../src/sdk/trust.ts";
 export { defineTool, type JsonSchema, type Tool, type ToolContext } from "../src/tools/tool.ts";
 export { defineConfig } from "../src/training/config/config.ts";
 export type { UserConfig } from "../src/training/config/user-config.ts";
-export type { JudgeSettings } from "../src/training/evaluation/judge.ts";
 export type { OnEvent, TrainingEvent } from "../src/training/record/events.ts";

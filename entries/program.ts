@@ -1,6 +1,6 @@
 import "../extensions/engines.ts";
 
-import { commands, evalOptions, subjects } from "../extensions/commands.ts";
+import { commands, subjects } from "../extensions/commands.ts";
 import { startDashboardBeside } from "../extensions/dashboard/beside.ts";
 import { defaults } from "../extensions/defaults.ts";
 import type { AddCommands } from "../src/cli/command-tools.ts";
@@ -22,7 +22,6 @@ export function main(args: readonly string[], output: TextStream, errors: TextSt
   return run(args, output, errors, {
     commands: [...commands, ...(additions?.commands ?? [])],
     subjects,
-    evalOptions,
     beside: startDashboardBeside,
     defaults,
     prepare: async () => {

@@ -1,4 +1,4 @@
-import type { AddCommands, EvalOptions, EvalSubject } from "../src/cli/command-tools.ts";
+import type { AddCommands, EvalSubject } from "../src/cli/command-tools.ts";
 import { modelCommands } from "../src/cli/model-commands.ts";
 import { runCommands } from "../src/cli/run-commands.ts";
 import { supervisedCommands, trainingCommands } from "../src/cli/training-commands.ts";
@@ -8,7 +8,6 @@ import { completionCommands } from "./completion/completion.ts";
 import { dashboardCommands } from "./dashboard/cli/commands.ts";
 import { demoCommands } from "./demo/cli/commands.ts";
 import { chatCommands, inspectCommands } from "./inspect/cli/commands.ts";
-import { judgeOptions } from "./judge/flags.ts";
 import { localCommands } from "./local/cli/commands.ts";
 import { serveCommands } from "./serve/cli/commands.ts";
 
@@ -32,5 +31,3 @@ export const commands: readonly AddCommands[] = [
 
 /** The subjects of `eval` besides models. */
 export const subjects: readonly EvalSubject[] = [agentSubject];
-
-export const evalOptions: readonly EvalOptions[] = [judgeOptions];

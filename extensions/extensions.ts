@@ -3,7 +3,6 @@ import { defaults } from "./defaults.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { engines } from "./engines.ts";
 import { conversationFormats } from "./formats/conversations/formats.ts";
-import { judgeEvaluation } from "./judge/judging.ts";
 import { judgeReward } from "./judge/rewards.ts";
 import { miniwobEnvironment, miniwobSettingsSchema } from "./miniwob/miniwob.ts";
 import { officeEnvironment } from "./office/office.ts";
@@ -24,7 +23,7 @@ export const extensions: readonly Extension[] = [
   },
   { wires: remoteEnvironments },
   { conversations: conversationFormats },
-  { rewards: { judge: judgeReward }, judge: judgeEvaluation },
+  { rewards: { judge: judgeReward } },
   { engines },
   { diagnose: diagnoseSandbox },
 ];

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Command } from "commander";
 import { z } from "zod";
-import { commands as added, evalOptions, subjects } from "../extensions/commands.ts";
+import { commands as added, subjects } from "../extensions/commands.ts";
 import "../research/install.ts";
 import { pathOf } from "../src/cli/modes.ts";
 import { environmentSchemas } from "../src/environments/registry.ts";
@@ -121,7 +121,7 @@ function command(of: Command): string[] {
 function commandTables(): { readonly commands: string; readonly options: string } {
   const screen = createScreen({ write: () => true });
   const program = new Command("retrograde-rl");
-  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects, evalOptions };
+  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects };
   for (const add of added) add(program, tools);
   const below = (of: Command): Command[] => [of, ...of.commands.flatMap(below)];
   const all = program.commands.flatMap(below).filter(({ options }) => options.length > 0);

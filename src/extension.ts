@@ -4,7 +4,6 @@ import { addRewards } from "./rewards/kinds.ts";
 import type { RewardKind } from "./rewards/reward-kind.ts";
 import { addDiagnosis, type Diagnose } from "./sdk/diagnoses.ts";
 import { addDefaults, type Defaults } from "./training/config/defaults.ts";
-import { addJudge, type JudgeAnswers } from "./training/evaluation/judge.ts";
 import { addConversationFormats, type ConversationFormat } from "./training/supervised/formats.ts";
 
 /** A part that the core does not know: it brings what a configuration can name. Its commands are listed in extensions/commands.ts. */
@@ -15,8 +14,6 @@ export interface Extension {
   /** Engines, by the kind that a configuration names. */
   readonly engines?: Readonly<Record<string, EngineKind>>;
   readonly rewards?: Readonly<Record<string, RewardKind>>;
-  /** Judges the answers of an evaluation. */
-  readonly judge?: JudgeAnswers;
   readonly defaults?: Defaults;
   /** A look at this machine, for `doctor`. */
   readonly diagnose?: Diagnose;
@@ -26,12 +23,11 @@ export interface Extension {
 
 /** Adds what extensions bring. Adding one again changes nothing. */
 export function useExtensions(extensions: readonly Extension[]): void {
-  for (const { environments, wires, engines, rewards = {}, judge, defaults, diagnose, conversations = [] } of extensions) {
+  for (const { environments, wires, engines, rewards = {}, defaults, diagnose, conversations = [] } of extensions) {
     addEnvironments(environments, wires);
     addEngines(engines);
     addConversationFormats(conversations);
     addRewards(rewards);
-    if (judge !== undefined) addJudge(judge);
     if (defaults !== undefined) addDefaults(defaults);
     if (diagnose !== undefined) addDiagnosis(diagnose);
   }

@@ -194,7 +194,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/judge",
-    holds: "judges behind endpoints: of attempts, as a reward, and of answers ([rewards.md](rewards.md))",
+    holds: "judges behind endpoints, as a reward ([rewards.md](rewards.md))",
     knows: [
       "src/core",
       "src/statistics",

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { expect, test } from "vitest";
-import { commands as added, evalOptions, subjects } from "../extensions/commands.ts";
+import { commands as added, subjects } from "../extensions/commands.ts";
 import "../extensions/engines.ts";
 import "./office.ts";
 import { honoured, modesOf, pathOf, written } from "../src/cli/modes.ts";
@@ -11,7 +11,7 @@ import { invoke } from "./command-line.ts";
 const commands = (() => {
   const screen = createScreen({ write: () => true });
   const program = new Command("retrograde");
-  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects, evalOptions };
+  const tools = { screen, errorScreen: screen, exit: () => {}, examples: () => "", subjects };
   for (const add of added) add(program, tools);
   const all = (of: Command): Command[] => [of, ...of.commands.flatMap(all)];
   return new Map(program.commands.flatMap(all).map((command) => [pathOf(command), command]));

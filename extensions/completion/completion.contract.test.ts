@@ -11,7 +11,7 @@ function script(shell: string): string {
   program.command("train").summary("trains").option("--steps <n>", "number of steps");
   const runs = program.command("runs").summary("the runs' list");
   runs.command("show <folder>").summary("shows one").option("--json", "as JSON");
-  completionCommands(program, { screen, errorScreen: screen, subjects: [], evalOptions: [], exit: () => {}, examples: () => "" });
+  completionCommands(program, { screen, errorScreen: screen, subjects: [], exit: () => {}, examples: () => "" });
   program.parse(["completion", shell], { from: "user" });
   return text;
 }

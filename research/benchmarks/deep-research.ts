@@ -94,11 +94,6 @@ export function deepResearchEnvironment(
     },
     start: async ({ question }) => episodeOf(question, (await loaded()).tools, protocol, settings, deep),
     metrics: [...metricNames, "searches", "calculations"],
-    answer: ({ question }, conversation) => {
-      const prediction = predictedIn(responseOf(conversation, protocol.continuation.write));
-      const { mathEqual: right } = metricsOf(question, prediction, isMath(question, settings));
-      return { question: question.question, golds: question.golds, prediction, right: right === 1 };
-    },
   };
 }
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { type FileRecord, textOrNumber } from "../../extensions/tools/records.ts";
 import { EnvError } from "../../src/core/errors.ts";
-import type { QuestionAnswer } from "../../src/environments/environment.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
 import { type AnswerMetrics, goldsOf, lastLines, mathMetrics, noMetrics, predictionOf, qaMetrics } from "./metrics.ts";
 import type { Question } from "./questions.ts";
@@ -39,8 +38,17 @@ export interface AnswerVerdict {
   readonly score: number;
 }
 
+/** An answer to a question, as a judge reads it. */
+export interface AskedAnswer {
+  readonly question: string;
+  /** Any of them is right. */
+  readonly golds: readonly string[];
+  /** "" if there is none. */
+  readonly prediction: string;
+}
+
 /** A line with what it is compared with. */
-export interface PredictionLine extends Pick<QuestionAnswer, "golds" | "prediction"> {
+export interface PredictionLine extends Omit<AskedAnswer, "question"> {
   readonly id: string;
   /** Undefined if neither the line nor the benchmark's file has it. */
   readonly question: string | undefined;
@@ -67,7 +75,7 @@ export async function judgePrediction(
   record: FileRecord,
   ability: "math" | "qa",
   questions: ReadonlyMap<string, Question> | undefined,
-  judge: (answer: Omit<QuestionAnswer, "right">) => Promise<JudgeWord>,
+  judge: (answer: AskedAnswer) => Promise<JudgeWord>,
 ): Promise<AnswerVerdict> {
   const line = readPrediction(record, questions);
   const { question, golds, prediction } = line;

@@ -1,12 +1,11 @@
 import type { Command } from "commander";
 import { present } from "../core/present.ts";
-import type { EvaluateOptions } from "../sdk/evaluate.ts";
 import { trustRun } from "../sdk/trust.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { resolveConfig } from "../training/config/config.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
 import type { EvalFlags } from "./commands/eval-flags.ts";
-import type { SettingFlag, SettingValues } from "./settings.ts";
+import type { SettingFlag } from "./settings.ts";
 
 export type { Command };
 
@@ -19,8 +18,6 @@ export interface CommandTools {
   readonly exit: (code: number) => void;
   /** Subjects of `eval` that extensions bring. */
   readonly subjects: readonly EvalSubject[];
-  /** Options of `eval` that extensions bring. */
-  readonly evalOptions: readonly EvalOptions[];
   readonly examples: (...lines: readonly string[]) => string;
 }
 
@@ -30,13 +27,6 @@ export interface EvalSubject {
   readonly flags: readonly (readonly [flag: string, description: string])[];
   /** @returns the exit code */
   readonly measure: (flags: EvalFlags, output: Screen, notes: Screen) => Promise<number>;
-}
-
-/** Options of `eval`, and what they say of an evaluation. */
-export interface EvalOptions {
-  readonly add: (command: Command) => void;
-  /** @throws ConfigError naming the flag that is missing or wrong */
-  readonly read: (flags: SettingValues, env: NodeJS.ProcessEnv) => Pick<EvaluateOptions, "judge">;
 }
 
 /** Adds commands to the program. They are loaded when they are called: help and mistakes need no engine. */

@@ -22,8 +22,7 @@ export function evaluationLines(record: EvaluationRecord, paint: Paint): string[
       ? []
       : [...passAt.slice(1).map((pass) => passLine("@", pass)), ...passAll.slice(1).map((pass) => passLine("^", pass))]),
     ...scenarioRows(record).map(([measured, text]) => `${"".padEnd(13)}${measured} ${text}`),
-    ...[...metricRows(record), ...judgedRows(record)].map(([measured, text]) => `${"".padEnd(13)}${measured.padEnd(8)} ${text}`),
-    ...judgedNotes(record).map((text) => `${"".padEnd(13)}${text}`),
+    ...metricRows(record).map(([measured, text]) => `${"".padEnd(13)}${measured.padEnd(8)} ${text}`),
     `${"".padEnd(13)}${meanTurns.toFixed(1)} turns on average, ${plural(toolCalls, "tool call")}, ${count(sampledTokens)} tokens`,
     ...(record.errors === undefined ? [] : [`${"".padEnd(13)}${uncounted(record.errors, record)}`]),
     `${"".padEnd(13)}ended: ${Object.entries(stopReasons)
@@ -88,30 +87,6 @@ function metricRows({ metrics = [] }: EvaluationRecord): [string, string][] {
   ]);
 }
 
-function judgedRows({ judged }: EvaluationRecord): [string, string][] {
-  if (judged === undefined) return [];
-  return [
-    ["judge", interval(judged)],
-    ...judged.passAt.slice(1).map((pass): [string, string] => [`judge@${pass.k}`, interval(pass)]),
-  ];
-}
-
-/** How a judge came to its shares, and what it could not decide. */
-function judgedNotes({ judged }: EvaluationRecord): string[] {
-  if (judged === undefined) return [];
-  const { model, byRules, empty, correct, incorrect, unjudged } = judged;
-  const [right, all] = [byRules + correct, byRules + empty + correct + incorrect + unjudged.length];
-  return [
-    `judge ${model}: ${count(byRules)} answers right by rules, ${count(empty)} empty, ${count(correct)} correct, ${count(incorrect)} incorrect`,
-    ...(unjudged.length === 0
-      ? []
-      : [
-          `${plural(unjudged.length, "answer")} without a verdict, not counted: with them the share is between ${percent(right / all)} and ${percent((right + unjudged.length) / all)}. ` +
-            `${unjudged.slice(0, 5).join(", ")}${unjudged.length > 5 ? ", …" : ""}; --resume asks again`,
-        ]),
-  ];
-}
-
 function passLine(sign: string, pass: EvaluationRecord["passAt"][number]): string {
   return `${"".padEnd(13)}${`pass${sign}${pass.k}`.padEnd(8)} ${interval(pass)}`;
 }
@@ -145,14 +120,6 @@ function breakdownRow({ name, success, low, high, attempts }: Breakdown): string
   return [name, percent(success), range, count(attempts)];
 }
 
-/** The tokens that a judge took. One ledger covers all decodings, so the last record has the total. */
-function judgedTokens(evaluations: readonly EvaluationRecord[]): string[] {
-  const usage = evaluations.findLast(({ judged }) => judged !== undefined)?.judged?.usage;
-  if (usage === undefined) return [];
-  const { calls, promptTokens, completionTokens } = usage;
-  return [`Judge: ${plural(calls, "request")}, ${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens.`];
-}
-
 /** The tokens of a chat endpoint that played. */
 function playedTokens(evaluations: readonly EvaluationRecord[]): string[] {
   const usages = evaluations.flatMap(({ usage }) => usage ?? []);
@@ -182,7 +149,6 @@ export function evaluatedLines(report: EvaluationReport, trajectories: readonly 
     // Tables are of the evaluation with the most episodes.
     ...evaluations.slice(0, 1).flatMap(tableLines),
     ...playedTokens(evaluations),
-    ...judgedTokens(evaluations),
     ...notes.map((note) => paint.yellow(note)),
   ];
 }

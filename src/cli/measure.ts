@@ -7,7 +7,6 @@ import { advance, nothingYet, statusLine } from "../terminal/progress.ts";
 import type { Screen } from "../terminal/screen.ts";
 import type { TrainingConfig } from "../training/config/settings.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
-import type { JudgeSettings } from "../training/evaluation/judge.ts";
 import { showDownload } from "./download.ts";
 import { reportPage } from "./evaluation-lines.ts";
 
@@ -20,14 +19,13 @@ export async function measure(
   user: UserConfig,
   resume: boolean,
   screen: Screen,
-  judge?: JudgeSettings,
 ): Promise<Evaluated | undefined> {
   const interrupt = listenForInterrupt(() => screen.clear());
   const show = evaluationDisplay(screen);
   let folder: string | undefined;
   try {
     return await evaluateConfig(config, user, {
-      ...{ resume, judge, signal: interrupt.signal },
+      ...{ resume, signal: interrupt.signal },
       download: (fetch) => showDownload(config.model, screen, fetch),
       page: reportPage,
       onEvent: (event) => {
@@ -69,8 +67,6 @@ function evaluationDisplay(screen: Screen): (event: EvaluationEvent) => void {
         progress = advance(progress, { type: "progress", phase: "evaluate", done, total, tokens }, seconds());
         return screen.status(statusLine(progress, seconds()));
       }
-      case "judged":
-        return screen.status(`judging by ${event.model}: ${event.done} of ${event.total} answers`);
     }
   };
 }

@@ -4,7 +4,7 @@ import { evaluationFlags, optionName } from "./settings.ts";
 
 const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 
-export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples, subjects, evalOptions }) => {
+export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples, subjects }) => {
   const command = withModes(
     withSettings(program.command("eval"), evaluationFlags),
     {
@@ -25,7 +25,6 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
         "task by task; --agent measures an agent.",
     )
     .option("--compare <models...>", "two models, runs, or folders of evaluations: the paired difference, second minus first");
-  for (const { add } of evalOptions) add(command);
   for (const [flag, description] of subjects.flatMap(({ flags }) => flags)) command.option(flag, description);
   command
     .option("--show <n>", "number of episodes to print, those that fail first (default: 1)")
@@ -42,9 +41,8 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
     )
     .action(async (flags) => {
       const subject = subjects.find((each) => flags[optionName(each.flags[0]?.[0] ?? "")] !== undefined);
-      const options = Object.assign({}, ...evalOptions.map(({ read }) => read(flags, process.env)));
       if (subject !== undefined) return exit(await subject.measure(flags, screen, errorScreen));
       const { evalCommand } = await import("./commands/eval.ts");
-      exit(await evalCommand(flags, screen, errorScreen, options));
+      exit(await evalCommand(flags, screen, errorScreen));
     });
 };

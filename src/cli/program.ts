@@ -7,7 +7,7 @@ import { printableLine } from "../terminal/printable.ts";
 import { createScreen, type TextStream } from "../terminal/screen.ts";
 import { addDefaults, type Defaults } from "../training/config/defaults.ts";
 import { type StartBeside, setBeside } from "./beside.ts";
-import type { AddCommands, CommandTools, EvalOptions, EvalSubject } from "./command-tools.ts";
+import type { AddCommands, CommandTools, EvalSubject } from "./command-tools.ts";
 import { errorText } from "./error-text.ts";
 import { requireHonoured } from "./modes.ts";
 import { permission } from "./permission.ts";
@@ -17,7 +17,6 @@ export interface CommandExtensions {
   /** In the order of the help. */
   readonly commands: readonly AddCommands[];
   readonly subjects: readonly EvalSubject[];
-  readonly evalOptions: readonly EvalOptions[];
   readonly beside: StartBeside;
   /** Their defaults, which the help shows. */
   readonly defaults: Defaults;
@@ -90,8 +89,7 @@ function retrograde(
   const examples = (...lines: readonly string[]) =>
     ["", "Examples:", ...lines.map((line) => `  $ ${commandPrefix()} ${line}`)].join("\n");
 
-  const { subjects, evalOptions } = extensions;
-  const tools: CommandTools = { screen, errorScreen: createScreen(errors), exit, examples, subjects, evalOptions };
+  const tools: CommandTools = { screen, errorScreen: createScreen(errors), exit, examples, subjects: extensions.subjects };
   for (const add of extensions.commands) add(program, tools);
   program.hook("preAction", (_, command) => {
     requireHonoured(command);

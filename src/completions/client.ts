@@ -67,7 +67,7 @@ export async function complete(settings: EndpointSettings, body: object, signal?
 const hints: Readonly<Record<CompletionFailure, string>> = {
   settings: "Check the address, the key and the model's name.",
   refused:
-    "The server does not take this request. A setting `request` (evaluation.player.request, --judge-request) leaves out or adds fields.",
+    "The server does not take this request. A setting `request` (evaluation.player.request, a judge's) leaves out or adds fields.",
   withheld: "A filter of the server does not let this conversation through.",
   context: "The conversation is longer than the model's context.",
   unreachable: "Is the server running, and is the address right?",

@@ -75,8 +75,6 @@ export interface Environment<T extends Task = Task> {
   readonly roles?: readonly string[];
   /** Names of sub-scores whose means an evaluation reports with intervals, beside success. */
   readonly metrics?: readonly string[];
-  /** Returns the answer of a finished conversation, where tasks are questions with known answers: a judge can then be asked about it. */
-  answer?(task: T, conversation: readonly Message[]): QuestionAnswer;
   /**
    * A finished conversation that solves the task as it should be solved: the episode's first messages, then all others. Supervised
    * fine-tuning learns from it.
@@ -92,17 +90,6 @@ export interface Environment<T extends Task = Task> {
   close?(): void | Promise<void>;
   /** Returns its needs of this machine and whether they are met, for `retrograde-rl doctor`. Called without `open`. */
   diagnose?(): Promise<readonly Diagnosis[]>;
-}
-
-/** An answer to a question, and what is right. */
-export interface QuestionAnswer {
-  readonly question: string;
-  /** Any of them is right. */
-  readonly golds: readonly string[];
-  /** "" if there is none. */
-  readonly prediction: string;
-  /** True if rules find it right: then no judge is called. */
-  readonly right: boolean;
 }
 
 /** One thing that an environment needs. */

@@ -95,26 +95,6 @@ export type Decoding = (typeof decodings)[number];
 export const evaluationMoments = ["before", "during", "after"] as const;
 
 /** One file of `evaluations/`. */
-/**
- * The verdicts of a judge on the answers of an evaluation. `mean`, `low` and `high` are the share of right answers: by rules, or by the judge. Answers
- * without a verdict are not counted there, and are named.
- */
-const judgedSchema = estimateSchema.extend({
-  model: z.string(),
-  /** pass@j, as of success. */
-  passAt: z.array(estimateSchema.extend({ k: z.int() })),
-  /** Answers that rules found right, and those that were empty: the judge was not called. */
-  byRules: z.int(),
-  empty: z.int(),
-  correct: z.int(),
-  incorrect: z.int(),
-  /** Episodes whose answer got no verdict. */
-  unjudged: z.array(z.string()),
-  /** Requests and tokens over all processes, as the server counted them. */
-  usage: z.object({ calls: z.int(), promptTokens: z.number(), completionTokens: z.number() }),
-});
-export type JudgedRecord = z.infer<typeof judgedSchema>;
-
 export const evaluationRecordSchema = estimateSchema.extend({
   when: z.enum(evaluationMoments),
   /** Optimisation steps before it; 0 is the start. */
@@ -136,8 +116,6 @@ export const evaluationRecordSchema = estimateSchema.extend({
   reward: estimateSchema,
   /** The environment's own metrics (`Environment.metrics`), means over the attempts. Absent if it has none. */
   metrics: z.array(estimateSchema.extend({ name: z.string() })).optional(),
-  /** The verdicts of a judge. Absent without one. */
-  judged: judgedSchema.optional(),
   meanTurns: z.number(),
   toolCalls: z.int(),
   sampledTokens: z.int().default(0),

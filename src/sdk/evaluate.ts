@@ -31,7 +31,6 @@ import {
   scoredIn,
   unfinishedEvaluation,
 } from "../training/evaluation/folder.ts";
-import { type JudgeSettings, judgeOfAnswers } from "../training/evaluation/judge.ts";
 import { findPlayer, type OpenPlayer, type Player } from "./player.ts";
 import { environmentOf, resolvePlayed } from "./run-environment.ts";
 
@@ -47,14 +46,11 @@ export type EvaluationEvent =
     }
   | { readonly type: "notice"; readonly message: string }
   | { readonly type: "warning"; readonly message: string }
-  | { readonly type: "played"; readonly done: number; readonly total: number; readonly tokens: number }
-  | { readonly type: "judged"; readonly model: string; readonly done: number; readonly total: number };
+  | { readonly type: "played"; readonly done: number; readonly total: number; readonly tokens: number };
 
 export interface EvaluateOptions {
   /** Continues the evaluation in `out`, or else the newest one that has not finished. Default false. */
   readonly resume?: boolean;
-  /** Decides the answers to questions that rules do not settle. */
-  readonly judge?: JudgeSettings;
   /** Ends the evaluation; episodes that have ended are kept. */
   readonly signal?: AbortSignal;
   readonly onEvent?: (event: EvaluationEvent) => void;
@@ -73,7 +69,7 @@ export interface Evaluated {
 }
 
 const checkOptions = optionsDoor<EvaluateOptions>("evaluate", {
-  ...{ resume: true, judge: true, signal: true, onEvent: true, download: true, page: true },
+  ...{ resume: true, signal: true, onEvent: true, download: true, page: true },
 });
 
 /**
@@ -95,14 +91,8 @@ export async function evaluateConfig(
   user: UserConfig,
   options: EvaluateOptions = {},
 ): Promise<Evaluated> {
-  const { judge, signal: outer, onEvent = () => {}, download = (fetch) => fetch(() => {}) } = options;
+  const { signal: outer, onEvent = () => {}, download = (fetch) => fetch(() => {}) } = options;
   const environment = environmentOf(config, user);
-  if (judge !== undefined && environment.answer === undefined)
-    throw new ConfigError("--judge-endpoint", judge.baseUrl, {
-      expected: "an environment of questions with known answers",
-      hint: `The environment "${environment.name}" scores its own episodes.`,
-    });
-  if (judge !== undefined) judgeOfAnswers();
   await checkSplit(environment, "evaluation.split", config.evaluation.split);
   if (config.evaluation.tasks === 0) throw new ConfigError("evaluation.tasks", 0, { expected: "at least one task to evaluate" });
   const player = await findPlayer(config, process.env, download);
@@ -164,9 +154,9 @@ async function evaluateInto(opened: Opened): Promise<Evaluated> {
   }
 }
 
-/** Plays every attempt with one decoding, and lets the judge decide. */
+/** Plays every attempt with one decoding. */
 async function playOne(
-  { config, environment, options: { judge, signal: outer }, signal, onEvent }: Opened,
+  { config, environment, options: { signal: outer }, signal, onEvent }: Opened,
   actor: OpenPlayer["actor"],
   folder: string,
   tasks: readonly Task[],
@@ -190,16 +180,7 @@ async function playOne(
     throw error;
   });
   requireGoingOn(folder, outer, signal);
-  if (judge === undefined) return result;
-  const judged = await judgeOfAnswers()(environment, tasks, result.trajectories, {
-    ...{ settings: judge, folder, seed: config.seed, signal },
-    onJudged: (ready, all) => onEvent({ type: "judged", model: judge.model, done: ready, total: all }),
-  }).catch((error: unknown) => {
-    requireGoingOn(folder, outer, signal);
-    throw error;
-  });
-  requireGoingOn(folder, outer, signal);
-  return { ...result, record: { ...result.record, judged } };
+  return result;
 }
 
 /** @throws RunError if the caller has ended the evaluation; the failure that has ended it otherwise */

@@ -1,5 +1,5 @@
-import { judged } from "../../../extensions/judge/flags.ts";
 import { type AddCommands, debuggable } from "../../../src/cli/command-tools.ts";
+import { judged } from "./judge-flags.ts";
 
 const questionBenchmarks =
   "aime24, aime25, math500, gsm8k, math, webwalker, hotpotqa, 2wiki, musique, bamboogle, gaia, hle, xbench, simpleqa";
@@ -21,7 +21,7 @@ export const benchmarkCommands: AddCommands = (program, { screen, errorScreen, e
     .summary("score predictions of a benchmark")
     .description("Scores predictions in a JSONL file and prints the verdicts as lines of JSON.")
     .argument("<name>", `the benchmark: bfcl, ${questionBenchmarks}, or arpo-reward`)
-    .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked")
+    .argument("<file>", "a JSONL file, one prediction a line; .gz is unpacked. Of questions also the folder of an evaluation")
     .option("--data <folder>", "the folder with the benchmark's data (default: the one that `data` downloads to)")
     .option("--any-version", "of questions: read a file of another version than the known ones too")
     .addHelpText("after", examples("score bfcl predictions.jsonl --data bfcl-data"))

@@ -1,5 +1,5 @@
-import type { JudgeFlags } from "../../../extensions/judge/flags.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import type { JudgeFlags } from "./judge-flags.ts";
 
 export interface FileFlags extends JudgeFlags {
   /** The folder with the benchmark's data. */

@@ -1,20 +1,26 @@
 import { existsSync } from "node:fs";
-import { openJudge } from "../../../extensions/judge/answers.ts";
-import { judgeOf } from "../../../extensions/judge/flags.ts";
-import { openRecords } from "../../../extensions/tools/records.ts";
+import { join } from "node:path";
+import { Ledger } from "../../../extensions/judge/ledger.ts";
+import { type FileRecord, openRecords } from "../../../extensions/tools/records.ts";
 import { showDownload } from "../../../src/cli/download.ts";
 import { groupBy } from "../../../src/core/group-by.ts";
 import { mean } from "../../../src/core/mean.ts";
+import { isScored } from "../../../src/core/outcome.ts";
+import { responseOf } from "../../../src/environments/protocol.ts";
 import { passAtK } from "../../../src/statistics/attempts.ts";
 import { meanInterval } from "../../../src/statistics/intervals.ts";
 import { count, interval, plural, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
+import { decodingsOf, episodesOf, isEvaluation } from "../../../src/training/evaluation/folder.ts";
+import { researchProtocol } from "../../arpo-protocol/protocol.ts";
 import { defaultBenchmarkFolder, readBenchmark } from "../benchmarks.ts";
 import { fetchBenchmark } from "../data/fetch.ts";
 import type { Question } from "../questions.ts";
 import { type AnswerVerdict, judgePrediction, scorePrediction, scoreReward } from "../score.ts";
 import { type BenchmarkName, benchmarks } from "../table.ts";
 import type { DataCommand, FileCommand, FileFlags } from "./flags.ts";
+import { openJudge } from "./judge.ts";
+import { judgeOf } from "./judge-flags.ts";
 
 /** Downloads the questions of a benchmark, verified by their checksums. */
 export function downloadQuestions(name: BenchmarkName): DataCommand {
@@ -38,21 +44,33 @@ export function downloadQuestions(name: BenchmarkName): DataCommand {
 export function scoreQuestions(name: BenchmarkName): FileCommand {
   return async (file, { data, anyVersion, ...flags }, output, notes) => {
     const settings = judgeOf(flags, process.env);
-    const judge = settings === undefined ? undefined : openJudge(settings);
+    const folder = isEvaluation(file) ? file : undefined;
+    const ledger = folder === undefined ? undefined : new Ledger(join(folder, "judge.jsonl"));
+    const judge = settings === undefined ? undefined : openJudge(settings, ledger);
     const questions = await questionsOf(name, data, anyVersion === true);
     const { ability } = benchmarks[name];
-    const records = await openRecords(file).read();
+    const records = folder === undefined ? await openRecords(file).read() : evaluatedRecords(folder);
     const verdicts =
       judge === undefined
         ? records.map((record) => scorePrediction(record, ability, questions))
-        : await Promise.all(
-            records.map((record) => judgePrediction(record, ability, questions, async (answer) => (await judge(answer)).verdict)),
-          );
+        : await Promise.all(records.map((record) => judgePrediction(record, ability, questions, judge)));
     for (const verdict of verdicts) output.line(JSON.stringify(verdict));
     for (const line of summaryLines(name, verdicts)) notes.line(line);
     for (const line of coverageLines(verdicts, questions)) notes.line(line);
     return 0;
   };
+}
+
+/** The responses of an evaluation's episodes but those that an error ended: the sampled ones where it has both decodings. */
+function evaluatedRecords(folder: string): FileRecord[] {
+  const decoding = decodingsOf(folder).includes("sampled") ? "sampled" : "greedy";
+  const { write } = researchProtocol({ kind: "evaluation" }).continuation;
+  return episodesOf(folder, decoding)
+    .filter(isScored)
+    .map(({ id, task, messages }) => ({
+      where: `${folder}: ${id}`,
+      value: { id: task.slice(task.lastIndexOf("/") + 1), output: responseOf(messages, write) },
+    }));
 }
 
 /** Scores responses by ARPO's training reward. */

@@ -1,4 +1,4 @@
-import type { Evaluated, EvaluateOptions } from "../../sdk/evaluate.ts";
+import type { Evaluated } from "../../sdk/evaluate.ts";
 import { resolvePlayed } from "../../sdk/run-environment.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../terminal/invocation.ts";
@@ -11,12 +11,7 @@ import { evaluationFlags, settingsOf } from "../settings.ts";
 import type { EvalFlags } from "./eval-flags.ts";
 
 /** Measures a model on tasks of a split, or compares two. @returns the exit code */
-export async function evalCommand(
-  flags: EvalFlags,
-  output: Screen,
-  notes: Screen,
-  { judge }: Pick<EvaluateOptions, "judge"> = {},
-): Promise<number> {
+export async function evalCommand(flags: EvalFlags, output: Screen, notes: Screen): Promise<number> {
   const user = await loadConfigFile(flags.config);
   const screen = flags.json === true ? notes : output;
   if (flags.compare !== undefined) {
@@ -24,7 +19,7 @@ export async function evalCommand(
     return compareCommand(flags.compare, flags, user, output, screen);
   }
   const config = resolvePlayed(user, settingsOf(evaluationFlags, flags));
-  const measured = await measure(config, user, flags.resume === true, screen, judge);
+  const measured = await measure(config, user, flags.resume === true, screen);
   if (measured === undefined) return interruptedExitCode;
   if (flags.json === true) output.line(JSON.stringify({ folder: measured.folder, ...measured.report }, null, 2));
   else showEvaluation(measured, flags.show, screen);

@@ -1,13 +1,16 @@
 import { createHash } from "node:crypto";
-import { complete } from "../../src/completions/client.ts";
-import { CompletionError } from "../../src/completions/errors.ts";
-import { Semaphore } from "../../src/core/semaphore.ts";
-import type { QuestionAnswer } from "../../src/environments/environment.ts";
-import type { JudgeSettings } from "../../src/training/evaluation/judge.ts";
-import { added, type Ledger, noUsage, type Usage } from "./ledger.ts";
+import { added, type Ledger, noUsage, type Usage } from "../../../extensions/judge/ledger.ts";
+import { complete, type EndpointSettings } from "../../../src/completions/client.ts";
+import { CompletionError } from "../../../src/completions/errors.ts";
+import { Semaphore } from "../../../src/core/semaphore.ts";
+import type { AskedAnswer, JudgeWord } from "../score.ts";
 
-/** The verdict of a judge on an answer. "unusable": each of its replies had neither word, was cut off or withheld. */
-export type Judged = "correct" | "incorrect" | "unusable";
+/** A model behind an endpoint that decides which answers are right. */
+export interface JudgeSettings extends EndpointSettings {
+  readonly model: string;
+  /** Questions in flight. Default 8. */
+  readonly concurrency?: number;
+}
 
 /** Replies that are asked for until one can be used, as ARPO's evaluation does. */
 const judgeTries = 3;
@@ -15,15 +18,8 @@ const judgeTries = 3;
 /** Tokens of a reply: a verdict is one word, behind reasoning where the model writes some. */
 const maxTokens = 2048;
 
-export type AskedAnswer = Pick<QuestionAnswer, "question" | "golds" | "prediction">;
-
-export interface Judgement {
-  readonly verdict: Judged;
-  readonly usage: Usage;
-}
-
 /** Decides about one answer. @throws CompletionError if the server gives no reply, or refuses; the signal's reason once it is aborted */
-export type AnswerJudge = (answer: AskedAnswer, signal?: AbortSignal) => Promise<Judgement>;
+export type AnswerJudge = (answer: AskedAnswer, signal?: AbortSignal) => Promise<JudgeWord>;
 
 /**
  * Opens a judge behind a server of the chat-completions protocol. The same question about the same prediction is asked once, also where several ask at the
@@ -32,28 +28,32 @@ export type AnswerJudge = (answer: AskedAnswer, signal?: AbortSignal) => Promise
  */
 export function openJudge(settings: JudgeSettings, ledger?: Ledger): AnswerJudge {
   const room = new Semaphore(settings.concurrency ?? 8);
-  const asking = new Map<string, Promise<Judgement>>();
+  const asking = new Map<string, Promise<JudgeWord>>();
   return (answer, signal) => {
     const key = createHash("sha256")
       .update(JSON.stringify([settings.model, judgePrompt(answer)]))
       .digest("hex");
     const known = ledger?.find(key)?.scores?.[0];
-    if (known !== undefined) return Promise.resolve({ verdict: known === 1 ? "correct" : "incorrect", usage: noUsage });
+    if (known !== undefined) return Promise.resolve(known === 1 ? "correct" : "incorrect");
     const already = asking.get(key);
-    if (already !== undefined) return already.then(({ verdict }) => ({ verdict, usage: noUsage }));
+    if (already !== undefined) return already;
     const judgement = room.run(async () => {
       signal?.throwIfAborted();
       const { verdict, usage } = await judged(settings, answer, signal);
       const outcome = verdict === "unusable" ? { problem: "no verdict" } : { scores: [Number(verdict === "correct")] };
       ledger?.add({ key, group: answer.question.slice(0, 80), ...usage, ...outcome });
-      return { verdict, usage };
+      return verdict;
     });
     asking.set(key, judgement);
     return judgement;
   };
 }
 
-async function judged(settings: JudgeSettings, answer: AskedAnswer, signal: AbortSignal | undefined): Promise<Judgement> {
+async function judged(
+  settings: JudgeSettings,
+  answer: AskedAnswer,
+  signal: AbortSignal | undefined,
+): Promise<{ readonly verdict: JudgeWord; readonly usage: Usage }> {
   const prompt = judgePrompt(answer);
   let usage = noUsage;
   for (let attempt = 0; attempt < judgeTries; attempt++) {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { openJudge } from "./answers.ts";
-import { judgeServer } from "./server.fixture.ts";
+import { judgeServer } from "../../../extensions/judge/server.fixture.ts";
+import { openJudge } from "./judge.ts";
 
 test("fields of the request are the user's: null leaves one out", async () => {
   const { baseUrl, requests } = await judgeServer(() => ({ content: "Correct" }));
@@ -15,7 +15,7 @@ test("a reply that is cut off among its thoughts, or withheld, is no verdict", a
   const { baseUrl, requests } = await judgeServer((_, number) => (number < 4 ? cut : { content: "", finish: "content_filter" }));
   const judge = openJudge({ baseUrl, model: "wise", retries: 0 });
   const asked = { question: "Who?", golds: ["Ada"], prediction: "Ada L." };
-  expect(await judge(asked)).toMatchObject({ verdict: "unusable", usage: { calls: 3 } });
-  expect(await judge({ ...asked, question: "What?" })).toMatchObject({ verdict: "unusable", usage: { calls: 0 } });
+  expect(await judge(asked)).toBe("unusable");
+  expect(await judge({ ...asked, question: "What?" })).toBe("unusable");
   expect(requests).toHaveLength(4);
 });

@@ -1,13 +1,13 @@
-import "../../research/install.ts";
+import "../../install.ts";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { evalCommand } from "../../src/cli/commands/eval.ts";
-import { createScreen } from "../../src/terminal/screen.ts";
-import { judgeOptions } from "./flags.ts";
+import { evalCommand } from "../../../src/cli/commands/eval.ts";
+import { createScreen } from "../../../src/terminal/screen.ts";
+import { scoreCommand } from "./benchmarks.ts";
 
 const servers: Server[] = [];
 afterEach(() => {
@@ -59,7 +59,7 @@ async function evaluate(baseUrl: string, out: string, more: object = {}) {
     ...{ env: "hotpotqa", endpoint: baseUrl, model: "m", k: "2", tasks: "4", temperature: "0.6", out: join(scratch, out) },
     ...{ set: ["evaluation.player.retries=0", "evaluation.greedy=false", ...settings], ...more },
   };
-  const code = await evalCommand(flags, screen, screen, judgeOptions.read(flags, process.env));
+  const code = await evalCommand(flags, screen, screen);
   const report = JSON.parse(readFileSync(join(scratch, out, "report.json"), "utf8"));
   return { code, text, report, record: report.evaluations[0], page: readFileSync(join(scratch, out, "report.txt"), "utf8") };
 }
@@ -78,57 +78,41 @@ test("a benchmark is evaluated by its own metrics, several runs a question", asy
   expect(metrics.f1).toBeCloseTo((1 + 0.5) / 4, 9);
   expect(text).toMatch(/mathEqual +25\.0 %/);
   expect(page).toMatch(/^ +f1 /m);
-  expect(record.judged).toBeUndefined();
 });
 
-test("a judge decides what rules do not settle; nonsense is named and asked again on --resume", async () => {
+/** Scores an evaluation that has ended. */
+async function score(out: string, flags: object = {}) {
+  const text = { out: "", notes: "" };
+  const screen = (name: keyof typeof text) => createScreen({ write: (part: string) => (text[name] += part) });
+  const asked = { data: scratch, anyVersion: true, ...flags };
+  await scoreCommand("hotpotqa", join(scratch, out), asked, screen("out"), screen("notes"));
+  const verdicts = text.out
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line));
+  return { verdicts, notes: text.notes };
+}
+
+test("an evaluation's answers are scored, and by a judge what rules do not settle", async () => {
   const player = await model();
-  let nonsense = true;
-  const judge = await endpoint((prompt) =>
-    prompt.includes("city of Rome") ? "Correct" : prompt.includes("Hm") && nonsense ? "What a lovely day" : "Incorrect",
+  const { record } = await evaluate(player.baseUrl, "judged");
+  const { verdicts } = await score("judged");
+  expect(verdicts.reduce((sum, { f1 }) => sum + f1, 0) / 8).toBeCloseTo(
+    record.metrics.find(({ name }: { name: string }) => name === "f1").mean,
+    9,
   );
-  const flags = { judgeEndpoint: judge.baseUrl, judgeModel: "wise" };
-  const first = await evaluate(player.baseUrl, "judged", flags);
-  for (const shown of [first.text, first.page])
-    expect(shown).toContain("Judge: 5 requests, 500 prompt and 35 completion tokens.");
-  expect(first.record.judged).toMatchObject({ model: "wise", byRules: 2, empty: 0, correct: 2, incorrect: 2 });
-  expect(first.record.judged.mean).toBeCloseTo(4 / 6, 12); // no verdict is no 0
-  expect(first.record.judged.unjudged).toHaveLength(2);
-  // Both runs of a question gave one answer: it is asked about once, nonsense three times.
-  expect(judge.asked).toHaveLength(1 + 1 + 3);
-  expect(first.record.judged.usage).toEqual({ calls: 5, promptTokens: 500, completionTokens: 35 });
-  expect(first.text).toMatch(/2 answers without a verdict, not counted: with them the share is between 50\.0 % and 75\.0 %/);
-  expect(first.page).toContain("without a verdict");
-  const [asked, played] = [judge.asked.length, player.asked.length];
-  nonsense = false;
-  const second = await evaluate(player.baseUrl, "judged", { ...flags, resume: true });
-  expect(second.record.judged).toMatchObject({ mean: 0.5, correct: 2, incorrect: 4, unjudged: [], usage: { calls: 6 } });
-  expect(judge.asked).toHaveLength(asked + 1);
-  expect(player.asked).toHaveLength(played);
-});
 
-test("a judge that fails ends the evaluation; what is done is kept and continues", async () => {
-  const player = await model();
   let fails = true;
-  const judge = await endpoint((prompt) => (prompt.includes("Hm") && fails ? 401 : "Incorrect"));
-  const flags = { judgeEndpoint: judge.baseUrl, judgeModel: "wise", judgeConcurrency: "1" };
-  await expect(evaluate(player.baseUrl, "failed", flags)).rejects.toThrow(/401 no.*--resume --out .*failed/);
-  const [asked, played] = [judge.asked.length, player.asked.length];
-  fails = false;
-  const { record } = await evaluate(player.baseUrl, "failed", { ...flags, resume: true });
-  expect(record.judged).toMatchObject({ mean: 0.25, incorrect: 6 });
-  expect(judge.asked).toHaveLength(asked + 1);
-  expect(player.asked).toHaveLength(played);
-});
-
-test("flags of a judge that do not fit are refused before anything is played", async () => {
-  const { baseUrl, asked } = await model();
-  const judge = { judgeEndpoint: "http://127.0.0.1:1/v1", judgeModel: "wise" };
-  await expect(evaluate(baseUrl, "no", { ...judge, judgeModel: undefined })).rejects.toThrow(/--judge-model is missing/);
-  await expect(evaluate(baseUrl, "no", { ...judge, judgeConcurrency: "0" })).rejects.toThrow(/--judge-concurrency is "0"/);
-  await expect(evaluate(baseUrl, "no", { ...judge, judgeRequest: "[1]" })).rejects.toThrow(
-    /--judge-request is "\[1\]".*\{"temperature": null\}/,
+  const judge = await endpoint((prompt) =>
+    prompt.includes("city of Rome") ? "Correct" : prompt.includes("Hm") && fails ? 401 : "Incorrect",
   );
-  await expect(evaluate(baseUrl, "no", { ...judge, env: "bfcl", set: [] })).rejects.toThrow(/questions with known answers|BFCL/);
-  expect(asked).toHaveLength(0);
+  const flags = { judgeEndpoint: judge.baseUrl, judgeModel: "wise", judgeConcurrency: "1" };
+  await expect(score("judged", flags)).rejects.toThrow(/401 no/);
+  const before = judge.asked.length;
+  fails = false;
+  const { verdicts: judged, notes } = await score("judged", flags);
+  expect(judged.map(({ llm_equal }) => llm_equal)).toEqual([1, 1, 1, 1, 0, 0, 0, 0]);
+  // Both runs of a question gave one answer; what was decided before the refusal is kept.
+  expect(judge.asked).toHaveLength(before + 1);
+  expect(notes).toMatch(/llm_equal \(score\) +50\.0 %/);
 });

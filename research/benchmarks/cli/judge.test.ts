@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { judgePrompt, readJudgement } from "./answers.ts";
+import { judgePrompt, readJudgement } from "./judge.ts";
 
 test.each([
   ["Correct", "correct"],

@@ -1,10 +1,10 @@
 import { z } from "zod";
-import type { Command, EvalOptions } from "../../src/cli/command-tools.ts";
-import { wholeNumber } from "../../src/cli/numbers.ts";
-import { apiKeyFrom } from "../../src/core/api-key.ts";
-import { ConfigError } from "../../src/core/errors.ts";
-import { jsonOf } from "../../src/core/json.ts";
-import type { JudgeSettings } from "../../src/training/evaluation/judge.ts";
+import type { Command } from "../../../src/cli/command-tools.ts";
+import { wholeNumber } from "../../../src/cli/numbers.ts";
+import { apiKeyFrom } from "../../../src/core/api-key.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
+import { jsonOf } from "../../../src/core/json.ts";
+import type { JudgeSettings } from "./judge.ts";
 
 export interface JudgeFlags {
   /** Address of a server of the chat-completions protocol. */
@@ -58,12 +58,3 @@ export function judged(command: Command): Command {
     .option("--judge-concurrency <n>", "answers that it is asked about at a time (default: 8)")
     .option("--judge-request <json>", 'fields of its requests; null leaves one out: {"temperature": null}');
 }
-
-/** The judge of `eval`. */
-export const judgeOptions: EvalOptions = {
-  add: judged,
-  read: (flags, env) => {
-    const judge = judgeOf(flags as JudgeFlags, env);
-    return judge === undefined ? {} : { judge };
-  },
-};
