@@ -1,21 +1,10 @@
 import { expect, test } from "vitest";
-import type { Trajectory } from "../../src/core/trajectory.ts";
 import { indexLine } from "../../src/runs/index-file.ts";
 import { trajectoryOf } from "../../src/runs/store.fixture.ts";
-import { episodeFindings, indexFindings } from "../dashboard/server/run-findings.ts";
 import { compareRuns } from "./compare.ts";
 import { pushedPhrases } from "./phrases.ts";
 import type { RecordedCredit } from "./read-credits.ts";
 import { positionsOf, treeOf } from "./tree.ts";
-
-const many = (count: number, of: (i: number) => Partial<Trajectory>) =>
-  Array.from({ length: count }, (_, i) => trajectoryOf(`step-1/0/${i}`, of(i)));
-const says = (content: string): Partial<Trajectory> => ({
-  messages: [
-    { role: "user", content: "?" },
-    { role: "assistant", content },
-  ],
-});
 
 test("phrases add their weights over positions, and lead to each of them", () => {
   //           tokens 3 4 5          1 2
@@ -85,42 +74,6 @@ test("a sub-agent and a rewritten history are branches of their own trajectory, 
   ]);
   expect(root.children[1].children[0].ends.map(({ id }) => id)).toEqual(["b"]);
   expect(root.children[0].children[0].children[0].ends.map(({ id }) => id)).toEqual(["a"]);
-});
-
-test("findings show repetition, results that are never read, and a phrase in all successes; a healthy step gives none", () => {
-  expect(episodeFindings(many(40, (i) => ({ reward: i % 2 })))).toEqual([]);
-  const long = Array.from({ length: 60 }, (_, i) => `word${i}`).join(" ");
-  expect(episodeFindings(many(20, () => says(long)))).toEqual([]);
-  const loops = many(20, (i) => says(i < 3 ? "again and again I ".repeat(6) : "fine"));
-  expect(episodeFindings(loops)).toMatchObject([{ rule: "repetition", examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"] }]);
-  const unread = many(10, () => ({
-    messages: [...trajectoryOf("a").messages.slice(0, 3), { role: "assistant", content: "Done." }],
-  }));
-  expect(episodeFindings(unread)).toMatchObject([
-    {
-      rule: "unread-results",
-      cause: expect.stringContaining("10 results of find, 10"),
-      examples: ["step-1/0/0", "step-1/0/1", "step-1/0/2"],
-    },
-  ]);
-  const hacked = many(40, (i) => ({ ...says(i % 2 === 0 ? "I am done now" : `number ${i} it is`), reward: (i + 1) % 2 }));
-  expect(episodeFindings(hacked)).toMatchObject([{ rule: "one-phrase", cause: expect.stringContaining("“i am done”") }]);
-});
-
-test("findings show lengths that drift by the index alone", () => {
-  const line = (step: number, tokens: number, reward: (i: number) => number) => {
-    const action = Array<number>(tokens).fill(1);
-    const turn = { ...trajectoryOf("a").turns[0], action, entropies: action, samplerLogprobs: action };
-    const trajectories = many(4, (i) => ({ turns: [turn], reward: reward(i) }));
-    return indexLine({ file: `trajectories/step-${step}`, source: "train", step }, trajectories, [0, 1, 2, 3, 4]);
-  };
-  const steps = Array.from({ length: 12 }, (_, i) => i + 1);
-  expect(indexFindings(steps.map((step) => line(step, 20, (i) => i % 2)))).toEqual([]);
-  // One longer step is no drift: three are averaged.
-  expect(indexFindings(steps.map((step) => line(step, step === 12 ? 45 : 20, (i) => i % 2)))).toEqual([]);
-  const drifted = indexFindings(steps.map((step) => line(step, 10 * step, () => 1)));
-  expect(drifted.map(({ rule }) => rule)).toEqual(["length-drift"]);
-  expect(indexFindings(steps.map((step) => line(step, step < 4 ? 0 : 20, (i) => i % 2)))).toEqual([]); // no length to start from
 });
 
 test("two runs are compared on the tasks that both attempted, by their last evaluations", () => {

@@ -1,8 +1,8 @@
 import { useMemo, useState } from "preact/hooks";
 import { causeOf } from "../../../src/findings/cause.ts";
-import { ask, type FindingList, type RunDetail, useAsked } from "../api.ts";
+import type { RunDetail } from "../api.ts";
 import { count, duration, number, percent } from "../format.ts";
-import { Problem, Stat } from "../parts/bits.tsx";
+import { Stat } from "../parts/bits.tsx";
 import { Chart, type Series, Smoothing } from "../parts/chart.tsx";
 import { EvaluationStats, evaluationPoints } from "../parts/evaluations.tsx";
 import { Notes } from "../parts/remarks.tsx";
@@ -235,37 +235,14 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
 
 function Notices({ run }: { readonly run: RunDetail }) {
   const { messages, row } = run;
-  const { value, error } = useAsked<FindingList>(run.steps.length === 0 ? undefined : `${row.id}/${run.steps.length}`, () =>
-    ask("/api/run/findings", { run: row.id }),
-  );
   const rules = namedWarnings(run);
   // A named warning is a message too, which begins with the name and the place.
   const warnings = messages.filter(
     ({ level, message }) => level === "warning" && !rules.some(({ rule }) => message.startsWith(`${rule} (`)),
   );
-  const findings = value?.findings ?? [];
-  const problems = [...(error === undefined ? [] : [error]), ...(value?.problems ?? [])];
-  if (rules.length + warnings.length + findings.length + problems.length === 0) return null;
+  if (rules.length + warnings.length === 0) return null;
   return (
     <section class="notices" aria-label="Warnings">
-      {problems.map((text) => (
-        <Problem key={text} text={text} />
-      ))}
-      {findings.map(({ rule, cause, next, examples }) => (
-        <article key={rule + cause} class="notice watch">
-          <b>{cause}</b>
-          <p>
-            {next}{" "}
-            {examples.map((id, i) => (
-              <a key={id} href={link(["run", row.id, "trajectory"], { id })}>
-                {i === 0 ? "See " : ""}
-                {id}
-                {i < examples.length - 1 ? ", " : ""}
-              </a>
-            ))}
-          </p>
-        </article>
-      ))}
       {rules.map(({ rule, cause, next, example, where, since, records }) => (
         <article key={rule} class="notice warn">
           <b>{cause}</b>

@@ -7,7 +7,6 @@ import type { Facets } from "../../inspect/filter.ts";
 import type { Phrase } from "../../inspect/phrases.ts";
 import type { RemarkRecord } from "../../inspect/remarks.ts";
 import type { TreeNode } from "../../inspect/tree.ts";
-import type { RunFinding } from "./run-findings.ts";
 
 /** The messages between the dashboard's server and its page: types alone. */
 
@@ -181,12 +180,6 @@ export interface TreeView {
     readonly reward: number;
     readonly branched: boolean;
   }[];
-}
-
-export interface FindingList {
-  readonly findings: readonly RunFinding[];
-  /** Damaged files, which the rules could not read. */
-  readonly problems: readonly string[];
 }
 
 export type ComparisonView = readonly Comparison[];

@@ -1,14 +1,12 @@
 import { z } from "zod";
 import { RunError } from "../../../src/core/errors.ts";
-import type { IndexLine } from "../../../src/runs/index-file.ts";
 import { parseBody } from "../../http/body.ts";
 import type { HttpRequest } from "../../http/server.ts";
 import { compareRuns } from "../../inspect/compare.ts";
 import { pushedPhrases } from "../../inspect/phrases.ts";
 import { addRemark, readRemarks, remarkSchema } from "../../inspect/remarks.ts";
-import type { ComparisonView, FindingList, PhraseList } from "./api.ts";
+import type { ComparisonView, PhraseList } from "./api.ts";
 import { NotFound } from "./http.ts";
-import { episodeFindings, indexFindings } from "./run-findings.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
 import { runDetail, runList } from "./run-views.ts";
 import { sortedBy, trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
@@ -50,7 +48,6 @@ export const routes: Readonly<Record<string, Answer>> = {
   "GET /api/run/tree": (api, query) =>
     treeView(runOf(api, query), parsed(count, required(query, "step")), query.get("group") ?? undefined),
   "GET /api/run/phrases": (api, query) => phraseList(runOf(api, query), parsed(count, required(query, "step"))),
-  "GET /api/run/findings": (api, query) => findingList(runOf(api, query)),
   "GET /api/compare": ({ sources }, query) => {
     const source = (id: string) => found(sources.find(id), id);
     const [a, b] = [source(required(query, "a")), source(required(query, "b"))];
@@ -107,26 +104,4 @@ async function phraseList(source: RunSource, step: number): Promise<PhraseList> 
   if (line === undefined || credits === undefined) return { step, up: [], down: [] };
   const texts = source.texts();
   return { step, ...pushedPhrases(source.all(line), credits, (ids) => texts.of(ids)) };
-}
-
-/** Returns what rules find in the whole run's index, and in the texts of its last step. */
-function findingList(source: RunSource): FindingList {
-  const index = source.index();
-  const last = index.findLast((line) => line.source === "train");
-  const seen = last === undefined ? { value: [], problems: [] } : readable([last], (line) => episodeFindings(source.all(line)));
-  return { findings: [...indexFindings(index), ...seen.value.flat()], problems: seen.problems };
-}
-
-/** Returns what holds for each line whose file can be read, and what is wrong with the others: one damaged file hides no other. */
-function readable<T>(lines: readonly IndexLine[], of: (line: IndexLine) => T): { value: T[]; problems: string[] } {
-  const value: T[] = [];
-  const problems: string[] = [];
-  for (const line of lines)
-    try {
-      value.push(of(line));
-    } catch (error) {
-      if (!(error instanceof RunError)) throw error;
-      problems.push(error.message);
-    }
-  return { value, problems };
 }

@@ -104,7 +104,7 @@ test("filters, searches and their mistakes are answered", async () => {
   expect((await ask("/assets/..%2f..%2fpackage.json")).status).toBe(404);
 });
 
-test("one damaged file of trajectories hides no other: searches and findings name it", async () => {
+test("one damaged file of trajectories hides no other: searches name it", async () => {
   const damaged = join(dirname(folder), "damaged");
   createRun(damaged, { seed: 1, steps: 9, algorithm: { kind: "grpo" }, environment: { name: "office" } });
   for (const step of [1, 2]) addStep(damaged, step, [trajectoryOf(`step-${step}/0/0`)]);
@@ -112,7 +112,6 @@ test("one damaged file of trajectories hides no other: searches and findings nam
   const named = [expect.stringContaining("step-000002.jsonl.gz")];
   const found = await ask("/api/run/trajectories?run=damaged&text=number");
   expect(found.json).toMatchObject({ total: 1, rows: [{ id: "step-1/0/0" }], problems: named });
-  expect((await ask("/api/run/findings?run=damaged")).json).toMatchObject({ findings: [], problems: named });
   // What is read by itself is an error with the file's name.
   for (const path of ["trajectory?run=damaged&id=step-2/0/0", "tree?run=damaged&step=2"])
     expect(await ask(`/api/run/${path}`)).toMatchObject({ status: 422, json: { error: named[0] } });
@@ -232,7 +231,7 @@ test.skipIf(process.platform === "win32")(
                 broken.map(({ id }) => id),
                 `${file} as a ${kind}`,
               ).toEqual(["run"]);
-            for (const path of ["", "/trajectories", "/findings", "/phrases"])
+            for (const path of ["", "/trajectories", "/phrases"])
               expect((await ask(`/api/run${path}?run=run&step=1`, { to })).status, `${file} as a ${kind}: ${path}`).toBeLessThan(
                 500,
               );
