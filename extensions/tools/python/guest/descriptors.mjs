@@ -1,5 +1,5 @@
 // @ts-check
-import { contents, Failure, isFolder, isLink, kinds, touch } from "./files.mjs";
+import { contents, Failure, isFolder, kinds, touch } from "./files.mjs";
 
 /** Flags of open(). */
 const how = {
@@ -10,10 +10,9 @@ const how = {
   truncate: 0o1000,
   append: 0o2000,
   folder: 0o200000,
-  noFollow: 0o400000,
 };
 /** A folder's descriptor and flags of the calls that take them. */
-const at = { current: -100, noFollow: 0x100, removeFolder: 0x200, emptyPath: 0x1000 };
+const at = { current: -100, removeFolder: 0x200, emptyPath: 0x1000 };
 const maxOpen = 256;
 const maxBuffers = 1024;
 /** A record of getdents64: a head of 19 bytes and a name with its end. */
@@ -77,7 +76,7 @@ export function fileCalls(files, memory) {
   function found(fd, path, flags = 0) {
     const name = memory.text(path);
     if (name === "" && (flags & at.emptyPath) !== 0) return folderOf(fd);
-    return files.find(name, { from: folderOf(fd), follow: (flags & at.noFollow) === 0 });
+    return files.find(name, folderOf(fd));
   }
 
   /**
@@ -141,8 +140,7 @@ export function fileCalls(files, memory) {
    * @param {import("./files.mjs").Entry} entry
    */
   function writeStatus(to, entry) {
-    const { id, mode, entries, times } = entry;
-    const size = isLink(entry) ? entry.target.length : entry.size;
+    const { id, mode, entries, times, size } = entry;
     const into = memory.view(to, statusBytes);
     const words = [1, mode, 1 + entries.size, user, user, 0];
     for (const [i, word] of words.entries()) into.setUint32(4 * i, word, true);
@@ -204,7 +202,7 @@ export function fileCalls(files, memory) {
    * @param {boolean} folder
    */
   function remove(fd, path, folder) {
-    const { folder: holder, name, entry } = files.walk(memory.text(path), { from: folderOf(fd), follow: false });
+    const { folder: holder, name, entry } = files.walk(memory.text(path), folderOf(fd));
     if (entry === undefined) throw new Failure("ENOENT");
     if (isFolder(entry) !== folder) throw new Failure(folder ? "ENOTDIR" : "EISDIR");
     if (name === "") throw new Failure("EINVAL");
@@ -220,12 +218,11 @@ export function fileCalls(files, memory) {
     __syscall_openat(fd, path, flags, rest) {
       const from = folderOf(fd);
       const name = memory.text(path);
-      const there = files.walk(name, { from, follow: (flags & how.noFollow) === 0 }).entry;
+      const there = files.walk(name, from).entry;
       if (there === undefined && (flags & how.create) === 0) throw new Failure("ENOENT");
       if (there !== undefined && (flags & how.create) !== 0 && (flags & how.exclusive) !== 0) throw new Failure("EEXIST");
       const writes = (flags & how.access) !== 0;
       if (there !== undefined) {
-        if (isLink(there)) throw new Failure("ELOOP");
         if ((flags & how.folder) !== 0 && !isFolder(there)) throw new Failure("ENOTDIR");
         if (writes && isFolder(there)) throw new Failure("EISDIR");
         if ((there.mode & (writes ? 0o200 : 0o400)) === 0) throw new Failure("EACCES");
@@ -293,7 +290,7 @@ export function fileCalls(files, memory) {
     __syscall_ioctl: (fd) => refuse(opened(fd) === undefined ? "EBADF" : "ENOTTY"),
     __syscall_fstat64: (fd, to) => writeStatus(to, opened(fd).entry),
     __syscall_stat64: (path, to) => writeStatus(to, found(at.current, path)),
-    __syscall_lstat64: (path, to) => writeStatus(to, found(at.current, path, at.noFollow)),
+    __syscall_lstat64: (path, to) => writeStatus(to, found(at.current, path)),
     __syscall_newfstatat: (fd, path, to, flags) => writeStatus(to, found(fd, path, flags)),
     __syscall_statfs64: (_path, _size, to) => writeFileSystem(to),
     __syscall_fstatfs64: (_fd, _size, to) => writeFileSystem(to),
@@ -339,24 +336,10 @@ export function fileCalls(files, memory) {
       files.make(memory.text(path), kinds.folder | (mode & permissions & ~0o22), { from: folderOf(fd) });
       return 0;
     },
-    __syscall_symlinkat(target, fd, path) {
-      files.make(memory.text(path), kinds.link | permissions, { from: folderOf(fd), target: memory.text(target) });
-      return 0;
-    },
-    __syscall_readlinkat(fd, path, to, room) {
-      const entry = found(fd, path, at.noFollow);
-      if (!isLink(entry)) throw new Failure("EINVAL");
-      memory.writeText(to, entry.target, Math.min(room, entry.target.length));
-      return Math.min(room, entry.target.length);
-    },
     __syscall_unlinkat: (fd, path, flags) => remove(fd, path, (flags & at.removeFolder) !== 0),
     __syscall_rmdir: (path) => remove(at.current, path, true),
     __syscall_renameat(fromFd, from, toFd, to) {
-      const options = { follow: false };
-      files.move(
-        files.walk(memory.text(from), { ...options, from: folderOf(fromFd) }),
-        files.walk(memory.text(to), { ...options, from: folderOf(toFd) }),
-      );
+      files.move(files.walk(memory.text(from), folderOf(fromFd)), files.walk(memory.text(to), folderOf(toFd)));
       return 0;
     },
     __syscall_utimensat(fd, path, times, flags) {

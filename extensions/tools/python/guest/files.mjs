@@ -12,7 +12,6 @@ const errors = {
   EFAULT: 21,
   EINVAL: 28,
   EISDIR: 31,
-  ELOOP: 32,
   EMFILE: 33,
   ENAMETOOLONG: 37,
   ENODEV: 43,
@@ -36,7 +35,7 @@ export class Failure extends Error {
   }
 }
 
-export const kinds = { mask: 0o170000, folder: 0o040000, regular: 0o100000, link: 0o120000, device: 0o020000 };
+export const kinds = { mask: 0o170000, folder: 0o040000, regular: 0o100000, device: 0o020000 };
 
 /**
  * @typedef {object} Entry
@@ -48,7 +47,6 @@ export const kinds = { mask: 0o170000, folder: 0o040000, regular: 0o100000, link
  * @property {Uint8Array} bytes Of a file; behind `size` is room to grow. Empty if all of them are in `shared`.
  * @property {Uint8Array | undefined} shared Bytes of every interpreter, copied before they change.
  * @property {number} size
- * @property {string} target Of a link.
  * @property {((bytes: Uint8Array) => void) | undefined} device Takes what is written.
  * @property {number} opened How often it is open.
  * @property {string} name Its name in the folder that it is in.
@@ -57,7 +55,6 @@ export const kinds = { mask: 0o170000, folder: 0o040000, regular: 0o100000, link
 
 const longestName = 255;
 const longestPath = 4096;
-const maxLinks = 40;
 /** The cost of an entry beside its bytes. */
 const entryBytes = 2048;
 const growth = 2 ** 20;
@@ -79,24 +76,24 @@ export class Files {
   /**
    * Finds the entry of a path, which need not exist under its last name.
    * @param {string} path
-   * @param {{ from?: Entry, follow?: boolean }} [options]
+   * @param {Entry} [from]
    * @returns {{ folder: Entry, name: string, entry: Entry | undefined }}
    */
-  walk(path, { from = this.current, follow = true } = {}, links = { left: maxLinks }) {
+  walk(path, from = this.current) {
     if (path === "") throw new Failure("ENOENT");
     if (path.length > longestPath) throw new Failure("ENAMETOOLONG");
     let folder = path.startsWith("/") ? this.root : from;
     const names = path.split("/").filter((name) => name !== "" && name !== ".");
     const last = names.pop() ?? "";
     for (const name of last === ".." ? [...names, last] : names) {
-      const { entry } = this.#step(folder, name, true, links);
+      const { entry } = this.#step(folder, name);
       if (entry === undefined) throw new Failure("ENOENT");
       folder = entry;
     }
     if (!isFolder(folder)) throw new Failure("ENOTDIR");
     if (last === "" || last === "..") return { folder, name: "", entry: folder };
     const asFolder = path.endsWith("/") || path.endsWith("/.");
-    const end = this.#step(folder, last, follow || asFolder, links);
+    const end = this.#step(folder, last);
     if (asFolder && end.entry !== undefined && !isFolder(end.entry)) throw new Failure("ENOTDIR");
     return end;
   }
@@ -104,25 +101,21 @@ export class Files {
   /**
    * @param {Entry} folder
    * @param {string} name
-   * @param {boolean} follow
-   * @param {{ left: number }} links
    * @returns {{ folder: Entry, name: string, entry: Entry | undefined }}
    */
-  #step(folder, name, follow, links) {
+  #step(folder, name) {
     if (!isFolder(folder)) throw new Failure("ENOTDIR");
     if (name.length > longestName) throw new Failure("ENAMETOOLONG");
     const entry = name === ".." ? (folder.parent ?? this.root) : folder.entries.get(name);
-    if (entry === undefined || !isLink(entry) || !follow) return { folder, name, entry };
-    if (links.left-- <= 0) throw new Failure("ELOOP");
-    return this.walk(entry.target, { from: folder }, links);
+    return { folder, name, entry };
   }
 
   /**
    * @param {string} path
-   * @param {{ from?: Entry, follow?: boolean }} [options]
+   * @param {Entry} [from]
    */
-  find(path, options) {
-    const { entry } = this.walk(path, options);
+  find(path, from) {
+    const { entry } = this.walk(path, from);
     if (entry === undefined) throw new Failure("ENOENT");
     return entry;
   }
@@ -134,7 +127,7 @@ export class Files {
    * @param {{ from?: Entry } & Partial<Entry>} [options]
    */
   make(path, mode, { from, ...properties } = {}) {
-    const { folder, name, entry: there } = this.walk(path, { from, follow: false });
+    const { folder, name, entry: there } = this.walk(path, from);
     if (there !== undefined) throw new Failure("EEXIST");
     if (folder.parent === undefined) throw new Failure("ENOENT");
     const made = Object.assign(this.#entry(mode), properties);
@@ -239,7 +232,7 @@ export class Files {
    * @param {{ name?: string, room?: number }} next
    */
   #count(entry, { name = entry.name, room = entry.bytes.length }) {
-    const counted = entryBytes + name.length + room + entry.target.length;
+    const counted = entryBytes + name.length + room;
     const used = this.used - entry.counted + counted;
     if (counted > entry.counted && used > this.#limit()) throw new Failure("ENOSPC");
     this.used = used;
@@ -261,7 +254,6 @@ export class Files {
       bytes: new Uint8Array(0),
       shared: undefined,
       size: 0,
-      target: "",
       device: undefined,
       opened: 0,
       name: "",
@@ -283,9 +275,4 @@ export function touch(entry) {
 /** @param {Entry} entry */
 export function isFolder({ mode }) {
   return (mode & kinds.mask) === kinds.folder;
-}
-
-/** @param {Entry} entry */
-export function isLink({ mode }) {
-  return (mode & kinds.mask) === kinds.link;
 }
