@@ -59,6 +59,13 @@ test("an agent is measured under two models of an endpoint, and they are compare
   expect(weak.tasks.map(({ rewards }) => rewards.length)).toEqual(tasks.map(() => 3));
   expect(strong.success.mean).toBe(1);
   expect(strong.success.low).toBeLessThan(0.7); // six tasks show no more
+  const stubborn = await evaluateAgent({
+    agent: (prompt: string) => agent(prompt, { name: "strong" }),
+    tasks,
+    reward,
+    endpoint: with_("weak"),
+  });
+  expect(stubborn.success.mean).toBe(2 / 6); // the model that is measured, whatever name the agent asks for
   expect(compareAgents(weak, strong)).toMatchObject({ better: 4, worse: 0, difference: { mean: 4 / 6 } });
   const fewer = await evaluateAgent({ agent, tasks: tasks.slice(1), reward, endpoint: with_("weak") });
   expect(() => compareAgents(weak, fewer)).toThrow("different tasks");

@@ -4,7 +4,7 @@ import { jsonOf } from "../../src/core/json.ts";
 import { guard, keyOf } from "../http/access.ts";
 import { HttpError } from "../http/http-error.ts";
 import { type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
-import { agentModelName, inferenceProblem } from "../inference/server.ts";
+import { inferenceProblem } from "../inference/server.ts";
 import { type AgentTarget, type Episodes, lastRequest } from "./episodes.ts";
 
 /** The key of the episode in whose context a request was made. */
@@ -34,18 +34,16 @@ async function passOn(request: HttpRequest, episodes: Episodes): Promise<Reply> 
   const owner = episodes.ownerOf(keyOf(request), typeof context === "string" ? context : undefined, lastRequest(body));
   owner.requests++;
   const { target } = owner;
-  const renamed = target.name !== agentModelName && body?.model === agentModelName;
-  const sent = renamed ? Buffer.from(JSON.stringify({ ...body, model: target.name })) : bytes;
-  const answer = await answerOf(addressOf(request.url, target), method, headersFor(headers, target), sent, signal);
+  const answer = await answerOf(addressOf(request.url, target), method, headersFor(headers, target), bytes, signal);
   const { "transfer-encoding": _, connection: __, "keep-alive": ___, ...rest } = answer.headers;
   const flat = Object.entries(rest).map(([name, value]) => [name, String(value)]);
   return { status: answer.statusCode ?? 502, headers: Object.fromEntries(flat), stream: answer };
 }
 
 /** The address of a request at its model: the gateway's own `/v1` is the target's. */
-function addressOf(url: string, { baseUrl, apiKey, name }: AgentTarget): URL {
+function addressOf(url: string, { baseUrl, apiKey }: AgentTarget): URL {
   const base = /^\/v1beta\//.test(url) ? baseUrl.replace(/\/v1\/?$/, "") : baseUrl.replace(/\/$/, "");
-  const address = new URL(base + url.replace(/^\/v1(?=\/)/, "").replace(`/models/${agentModelName}`, `/models/${name}`));
+  const address = new URL(base + url.replace(/^\/v1(?=\/)/, ""));
   if (address.searchParams.has("key")) address.searchParams.set("key", apiKey);
   return address;
 }

@@ -3,8 +3,11 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
 import { reasonOf } from "../../src/core/errors.ts";
+import { jsonOf } from "../../src/core/json.ts";
+import { isRecord } from "../../src/core/record.ts";
 import { isFaultOfServer } from "./blame.ts";
 import { type Heard, Hearing } from "./heard.ts";
+import type { AgentEndpoint } from "./served-agent-model.ts";
 
 /** A way to the server of a model on which each attempt has a key of its own: its answers show whose fault the end of the attempt is. */
 export interface Relay {
@@ -37,8 +40,11 @@ const shown = 2048;
 /** A longer request or answer is passed on, and not shown in the episode. */
 const maxHeard = 4 * 2 ** 20;
 
-/** Opens a relay on this machine. @param server with its own key, which no agent sees */
-export async function openRelay(server: { readonly baseUrl: string; readonly apiKey: string }): Promise<Relay> {
+/** The server of a model, with its own key, which no agent sees. */
+type Server = Pick<AgentEndpoint, "baseUrl" | "apiKey" | "name">;
+
+/** Opens a relay on this machine. Where the server's model has a name, it is asked for that one, whatever name the agent has for it. */
+export async function openRelay(server: Server): Promise<Relay> {
   const target = new URL(server.baseUrl);
   const attempts = new Map<string, Seen>();
   const relay = createServer((request, response) => {
@@ -46,7 +52,7 @@ export async function openRelay(server: { readonly baseUrl: string; readonly api
     const key = keyOf(request);
     const seen = key === undefined ? undefined : attempts.get(key);
     if (seen === undefined) return answer(response, 401, "The key is of no attempt that is running.");
-    forward(request, response, target, server.apiKey, seen);
+    forward(request, response, target, server, seen);
   });
   await new Promise<void>((resolve, reject) => relay.once("error", reject).listen(0, "127.0.0.1", resolve));
   return {
@@ -81,8 +87,28 @@ function keyOf({ headers }: IncomingMessage): string | undefined {
   return typeof given === "string" ? given.replace(/^Bearer\s+/i, "") : undefined;
 }
 
-function forward(request: IncomingMessage, response: ServerResponse, target: URL, apiKey: string, seen: Seen): void {
-  const { host: _, connection: __, "accept-encoding": ___, ...headers } = request.headers;
+/** The request's body, for the model that is measured. */
+function renamed(body: Buffer, model: string | undefined): Buffer {
+  const asked = model === undefined ? undefined : jsonOf(body.toString("utf8"));
+  const isNamed = isRecord(asked) && typeof asked.model === "string" && asked.model !== model;
+  return isNamed ? Buffer.from(JSON.stringify({ ...asked, model })) : body;
+}
+
+function forward(
+  request: IncomingMessage,
+  response: ServerResponse,
+  target: URL,
+  { apiKey, name: model }: Server,
+  seen: Seen,
+): void {
+  const {
+    host: _,
+    connection: __,
+    "accept-encoding": ___,
+    "content-length": ____,
+    "transfer-encoding": _____,
+    ...headers
+  } = request.headers;
   for (const name of keyHeaders) if (name in headers) headers[name] = name === "authorization" ? `Bearer ${apiKey}` : apiKey;
   let ended = false;
   const end = (fault: string | undefined) => {
@@ -95,7 +121,10 @@ function forward(request: IncomingMessage, response: ServerResponse, target: URL
   seen.waiting++;
   const said = bounded(request);
   const send = target.protocol === "https:" ? httpsRequest : httpRequest;
-  const outgoing = send(new URL(request.url ?? "/", target.origin), { method: request.method, headers }, (given) => {
+  const path = (request.url ?? "/").replace(/(\/models\/)[^/:]+(?=:)/, (whole, before) =>
+    model === undefined ? whole : `${before}${model}`,
+  );
+  const outgoing = send(new URL(path, target.origin), { method: request.method, headers }, (given) => {
     const status = given.statusCode ?? 502;
     const answered = bounded(given);
     if (status < 300) seen.bodies.push({ url: request.url ?? "", request: said, answer: answered });
@@ -120,7 +149,8 @@ function forward(request: IncomingMessage, response: ServerResponse, target: URL
     }
     outgoing.destroy();
   });
-  request.pipe(outgoing);
+  const parts: Buffer[] = [];
+  request.on("data", (part: Buffer) => parts.push(part)).on("end", () => outgoing.end(renamed(Buffer.concat(parts), model)));
 }
 
 /** A body's text so far, as it passes; of a long one the beginning. */

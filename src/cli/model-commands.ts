@@ -2,6 +2,8 @@ import { type AddCommands, withSettings } from "./command-tools.ts";
 import { withModes } from "./modes.ts";
 import { evaluationFlags, optionName } from "./settings.ts";
 
+/** Of models of this machine. */
+const drawn = ["temperature", "seed", "device", "threads"];
 const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 
 export const modelCommands: AddCommands = (program, { screen, errorScreen, exit, examples, subjects }) => {
@@ -9,11 +11,11 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
     withSettings(program.command("eval"), evaluationFlags),
     {
       with: ["agent", "compare"],
-      honours: ["reward", "tasks", "split", "k", "out", "json", "show", "temperature", "device", "threads"],
+      honours: ["reward", "tasks", "split", "k", "out", "json", "show", ...drawn],
     },
     {
       with: ["agent"],
-      honours: ["reward", "tasks", "split", "k", "out", "json", "show", "model", "endpoint", "temperature", "device", "threads"],
+      honours: ["reward", "tasks", "split", "k", "out", "json", "show", "model", "endpoint", ...drawn],
     },
     { with: ["compare"], honours: [...ofModels, "split", "tasks", "k", "temperature", "seed", "out", "json"] },
     { with: [], ignores: ["reward"] },
