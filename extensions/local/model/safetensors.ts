@@ -192,7 +192,8 @@ function dtypeOf(tag: string, name: string, file: string): Dtype {
 
 async function readData(handle: FileHandle, { dtype, shape, start }: Entry, file: string): Promise<Float32Array> {
   if (dtype === "float32") {
-    const data = new Float32Array(elements(shape));
+    // Not zeros, which would be written here first: the read is made in another thread.
+    const data = new Float32Array(Buffer.allocUnsafeSlow(elements(shape) * bytesPerElement.float32).buffer);
     await readInto(handle, new Uint8Array(data.buffer), start, file);
     return data;
   }

@@ -59,7 +59,7 @@ export class DeviceSampling implements EntryMemory {
     return this.#here.memory.newSlots();
   }
 
-  gather(slots: readonly Located[], tokens: number): Entries {
+  gather(slots: readonly Located[], tokens: number): Promise<Entries> {
     return this.#here.memory.gather(slots, tokens);
   }
 

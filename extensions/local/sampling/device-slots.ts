@@ -70,7 +70,7 @@ export class DeviceSlotMemory implements EntryMemory {
     return { keys: tensors.slice(0, this.shape.layers), values: tensors.slice(this.shape.layers), device };
   }
 
-  gather(slots: readonly Located[], tokens: number): Entries {
+  async gather(slots: readonly Located[], tokens: number): Promise<Entries> {
     const { kvHeads, headDim } = this.shape;
     const found = this.scratch("cached", [slots.length, kvHeads, 1, tokens, headDim]);
     const byCache = new Map<SlotEntries, Move[]>();
@@ -131,17 +131,17 @@ export class DeviceSlots implements SlotEntries {
   }
 
   /** Slots as many as steps have rows; few capacities, since a step of each is recorded. */
-  reserve(slots: number, tokens: number): void {
+  async reserve(slots: number, tokens: number): Promise<void> {
     if (slots <= this.#slots && tokens <= this.#capacity) return;
     const wider = Math.max(this.#capacity, deviceCapacity(tokens));
     this.#resize(slots <= this.#slots ? this.#slots : rowsFor(slots), wider);
   }
 
-  shrink(slots: number): void {
+  async shrink(slots: number): Promise<void> {
     if (slots > 0 && 4 * slots <= this.#slots) this.#resize(rowsFor(slots), this.#capacity);
   }
 
-  fit(rows: number): void {
+  async fit(rows: number): Promise<void> {
     if (rows === 0) this.clear();
     else if (rowsFor(rows) < this.#slots) this.#resize(rowsFor(rows), this.#capacity);
   }
@@ -150,7 +150,7 @@ export class DeviceSlots implements SlotEntries {
     this.#replace(undefined, 0, 0);
   }
 
-  append(rows: readonly Appended[], { chunk, device }: NewEntries): void {
+  async append(rows: readonly Appended[], { chunk, device }: NewEntries): Promise<void> {
     const longest = Math.max(...rows.map(({ count }) => count));
     // A copy takes as many tokens of each: the last one again where there are fewer.
     const moves = rows.map(({ slot, length, row, count }): Move => {
@@ -160,11 +160,11 @@ export class DeviceSlots implements SlotEntries {
     this.#copy(device, this.#memory.lines(chunk), this.#held(), this.#layout(), moves);
   }
 
-  copy(from: number, to: number, tokens: number): void {
-    this.copyFrom(this, from, to, tokens);
+  copy(from: number, to: number, tokens: number): Promise<void> {
+    return this.copyFrom(this, from, to, tokens);
   }
 
-  copyFrom(other: SlotEntries, from: number, to: number, tokens: number): void {
+  async copyFrom(other: SlotEntries, from: number, to: number, tokens: number): Promise<void> {
     const source = onDevice(other);
     if (tokens === 0 || (other === this && from === to)) return;
     const held = range(0, tokens);
@@ -180,7 +180,7 @@ export class DeviceSlots implements SlotEntries {
     return { tokens: tokens.slice(from), keys: [], values: [], places };
   }
 
-  put(slot: number, length: number, { places }: Segment, count: number): void {
+  async put(slot: number, length: number, { places }: Segment, count: number): Promise<void> {
     if (!(places instanceof DevicePlaces)) throw new RangeError("a segment that is not on the device");
     const { entries, layout } = this.#memory.store;
     const moves = [{ fromSlot: 0, toSlot: slot, from: places.at.subarray(0, count), to: range(length, count) }];

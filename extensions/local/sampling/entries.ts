@@ -59,28 +59,31 @@ export interface Appended {
   readonly count: number;
 }
 
-/** Slots of equal capacity with the keys and values of a row each. There are as many as rows need, side by side. */
+/**
+ * Slots of equal capacity with the keys and values of a row each. There are as many as rows need, side by side. What moves numbers lets the event loop
+ * turn: only one such call is made at a time.
+ */
 export interface SlotEntries {
   /** Tokens that every slot has room for. */
   readonly capacity: number;
   /** Bytes of all keys and values. */
   readonly bytes: number;
   /** Makes room for this many tokens in each of this many slots, keeping what is there; in steps, so that it is rare. */
-  reserve(slots: number, tokens: number): void;
+  reserve(slots: number, tokens: number): Promise<void>;
   /** Gives slots back where a quarter of them would do for the rows that are left. */
-  shrink(slots: number): void;
+  shrink(slots: number): Promise<void>;
   /** Gives back all slots but those of this many rows. */
-  fit(rows: number): void;
+  fit(rows: number): Promise<void>;
   /** Gives all memory back. */
   clear(): void;
-  append(rows: readonly Appended[], from: NewEntries): void;
-  copy(from: number, to: number, tokens: number): void;
+  append(rows: readonly Appended[], from: NewEntries): Promise<void>;
+  copy(from: number, to: number, tokens: number): Promise<void>;
   /** Copies the first tokens of a slot of another cache, or of this one. */
-  copyFrom(other: SlotEntries, from: number, to: number, tokens: number): void;
+  copyFrom(other: SlotEntries, from: number, to: number, tokens: number): Promise<void>;
   /** A copy of a slot's tokens from the given one on. @param tokens all that the slot holds */
   take(slot: number, tokens: readonly TokenId[], from: number): Segment;
   /** Puts the first `count` tokens of a segment into a slot, behind `length` others. */
-  put(slot: number, length: number, segment: Segment, count: number): void;
+  put(slot: number, length: number, segment: Segment, count: number): Promise<void>;
 }
 
 export interface Located {
@@ -96,7 +99,7 @@ export interface EntryMemory {
    * any numbers behind them.
    * @param floats the copy's memory, where that is the processor's
    */
-  gather(slots: readonly Located[], tokens: number, floats: GrowableFloats): Entries;
+  gather(slots: readonly Located[], tokens: number, floats: GrowableFloats): Promise<Entries>;
   /** Slots side by side as they stand, per layer [rows, Hk, capacity, size]. Undefined where that would be a copy. */
   view(first: Located, rows: number): HostEntries | undefined;
 }

@@ -31,12 +31,10 @@ function entriesOf(rows: readonly (readonly number[])[], appended: Appended): [r
 }
 
 /** The first tokens of some slots, as tensors. */
-function gathered(cache: SlotCache, from: readonly number[], tokens: number) {
+async function gathered(cache: SlotCache, from: readonly number[], tokens: number) {
   const made = () => range(shape.layers).map(() => new Float32Array(from.length * shape.kvHeads * tokens * shape.headDim));
   const into = { keys: made(), values: made() };
-  from.forEach((slot, row) => {
-    cache.gather(slot, tokens, tokens, row, into);
-  });
+  for (const [row, slot] of from.entries()) await cache.gather(slot, tokens, tokens, row, into);
   return into;
 }
 
@@ -44,18 +42,18 @@ function range(length: number): number[] {
   return Array.from({ length }, (_, i) => i);
 }
 
-function append(cache: SlotCache, slot: number, length: number, tokens: readonly number[]): void {
-  cache.reserve(slots, length + tokens.length);
-  cache.append(...entriesOf([tokens], { slot, length, row: 0, count: tokens.length }));
+async function append(cache: SlotCache, slot: number, length: number, tokens: readonly number[]): Promise<void> {
+  await cache.reserve(slots, length + tokens.length);
+  await cache.append(...entriesOf([tokens], { slot, length, row: 0, count: tokens.length }));
 }
 
-function expectHeld(cache: SlotCache, slot: number, tokens: readonly number[]): void {
-  const { keys, values } = gathered(cache, [slot], tokens.length);
+async function expectHeld(cache: SlotCache, slot: number, tokens: readonly number[]): Promise<void> {
+  const { keys, values } = await gathered(cache, [slot], tokens.length);
   expect(keys).toEqual(tensors([tokens], keyEntry));
   expect(values).toEqual(tensors([tokens], valueEntry));
 }
 
-test("slots hold what was put into them, through any sequence of changes", () => {
+test("slots hold what was put into them, through any sequence of changes", async () => {
   const slot = fc.nat(slots - 1);
   const action = fc.oneof(
     fc.record({ kind: fc.constant("append" as const), slot, count: fc.integer({ min: 1, max: 40 }) }),
@@ -68,22 +66,22 @@ test("slots hold what was put into them, through any sequence of changes", () =>
     }),
     fc.record({ kind: fc.constant("put" as const), slot, name: fc.nat(2), share: real(0, 1) }),
   );
-  fc.assert(
-    fc.property(fc.array(action, { maxLength: 12 }), (actions) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { maxLength: 12 }), async (actions) => {
       const cache = new SlotCache(shape);
       const held: number[][] = range(slots).map(() => []);
       const taken = new Map<number, Segment>();
-      cache.reserve(slots, 1);
+      await cache.reserve(slots, 1);
       let nextToken = 0;
       for (const step of actions) {
         const tokens = held[step.slot];
         if (step.kind === "append") {
           const added = range(step.count).map(() => nextToken++);
-          append(cache, step.slot, tokens.length, added);
+          await append(cache, step.slot, tokens.length, added);
           tokens.push(...added);
         } else if (step.kind === "copy") {
           const count = Math.floor(step.share * tokens.length);
-          cache.copy(step.slot, step.to, count);
+          await cache.copy(step.slot, step.to, count);
           held[step.to] = [...tokens.slice(0, count), ...(step.to === step.slot ? tokens.slice(count) : [])];
         } else if (step.kind === "take") {
           taken.set(step.name, cache.take(step.slot, [...tokens], Math.floor(step.share * tokens.length)));
@@ -91,81 +89,104 @@ test("slots hold what was put into them, through any sequence of changes", () =>
           const source = taken.get(step.name);
           if (!source) continue;
           const count = Math.floor(step.share * source.tokens.length);
-          cache.reserve(slots, tokens.length + count);
-          cache.put(step.slot, tokens.length, source, count);
+          await cache.reserve(slots, tokens.length + count);
+          await cache.put(step.slot, tokens.length, source, count);
           tokens.push(...source.tokens.slice(0, count));
         }
       }
-      held.forEach((tokens, s) => {
-        expectHeld(cache, s, tokens);
-      });
+      for (const [s, tokens] of held.entries()) await expectHeld(cache, s, tokens);
     }),
     { numRuns: 50 },
   );
 });
 
-test("the first slots are a tensor of rows without a copy", () => {
+test("the first slots are a tensor of rows without a copy", async () => {
   const cache = new SlotCache(shape);
-  append(cache, 0, 0, [1, 2]);
-  append(cache, 1, 0, [3, 4]);
+  await append(cache, 0, 0, [1, 2]);
+  await append(cache, 1, 0, [3, 4]);
   const { keys } = cache.view(2);
   expect(keys).toHaveLength(shape.layers);
   expect(keys[0]).toHaveLength(2 * shape.kvHeads * cache.capacity * shape.headDim);
   // Token 1 of slot 1, head 2: its offset in [2, Hk, capacity, size].
   const offset = ((1 * shape.kvHeads + 2) * cache.capacity + 1) * shape.headDim;
   expect(keys[1].subarray(offset, offset + 2)).toEqual(Float32Array.of(keyEntry(4, 1, 2, 0), keyEntry(4, 1, 2, 1)));
-  append(cache, 1, 2, [5]);
+  await append(cache, 1, 2, [5]);
   expect(keys[1][offset + shape.headDim]).toBe(keyEntry(5, 1, 2, 0));
 });
 
-test("of a padded run, only a row's own new tokens are taken", () => {
+test("of a padded run, only a row's own new tokens are taken", async () => {
   const cache = new SlotCache(shape);
-  cache.reserve(slots, 3);
+  await cache.reserve(slots, 3);
   const rows = [
     [1, 2, 3],
     [7, 8, 99],
   ];
-  cache.append(...entriesOf(rows, { slot: 2, length: 0, row: 1, count: 2 }));
-  expectHeld(cache, 2, [7, 8]);
-  expect(gathered(cache, [2], 3).keys[0]).not.toContain(keyEntry(99, 0, 0, 0));
+  await cache.append(...entriesOf(rows, { slot: 2, length: 0, row: 1, count: 2 }));
+  await expectHeld(cache, 2, [7, 8]);
+  expect((await gathered(cache, [2], 3)).keys[0]).not.toContain(keyEntry(99, 0, 0, 0));
 });
 
-test("several slots are gathered as rows, in the order asked for", () => {
+test("several slots are gathered as rows, in the order asked for", async () => {
   const cache = new SlotCache(shape);
-  for (const s of range(slots)) append(cache, s, 0, [10 * s, 10 * s + 1]);
+  for (const s of range(slots)) await append(cache, s, 0, [10 * s, 10 * s + 1]);
   const rows = [
     [30, 31],
     [0, 1],
   ];
-  expect(gathered(cache, [3, 0], 2)).toEqual({ keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) });
+  expect(await gathered(cache, [3, 0], 2)).toEqual({ keys: tensors(rows, keyEntry), values: tensors(rows, valueEntry) });
 });
 
-test("what was taken outlives the slot", () => {
+test("what was taken outlives the slot", async () => {
   const cache = new SlotCache(shape);
-  append(cache, 0, 0, [1, 2, 3]);
+  await append(cache, 0, 0, [1, 2, 3]);
   const taken = cache.take(0, [1, 2, 3], 1);
-  append(cache, 0, 0, [9, 9, 9]);
+  await append(cache, 0, 0, [9, 9, 9]);
   expect(taken).toMatchObject({ tokens: [2, 3], keys: tensors([[2, 3]], keyEntry), values: tensors([[2, 3]], valueEntry) });
 
   cache.clear();
   expect(cache.capacity).toBe(0);
-  append(cache, 1, 0, [1]);
-  cache.reserve(slots, 3);
-  cache.put(1, 1, taken, 2);
-  expectHeld(cache, 1, [1, 2, 3]);
+  await append(cache, 1, 0, [1]);
+  await cache.reserve(slots, 3);
+  await cache.put(1, 1, taken, 2);
+  await expectHeld(cache, 1, [1, 2, 3]);
 });
 
-test("memory follows the rows in use, and what they hold survives growing and shrinking", () => {
+test("memory follows the rows in use, and what they hold survives growing and shrinking", async () => {
   const cache = new SlotCache(shape);
-  cache.reserve(1, 3);
-  cache.append(...entriesOf([[1, 2, 3]], { slot: 0, length: 0, row: 0, count: 3 }));
+  await cache.reserve(1, 3);
+  await cache.append(...entriesOf([[1, 2, 3]], { slot: 0, length: 0, row: 0, count: 3 }));
   const ofOne = cache.bytes;
-  cache.reserve(9, 3);
+  await cache.reserve(9, 3);
   expect(cache.bytes).toBe(10 * ofOne);
-  expectHeld(cache, 0, [1, 2, 3]);
-  cache.shrink(3);
+  await expectHeld(cache, 0, [1, 2, 3]);
+  await cache.shrink(3);
   expect(cache.bytes).toBe(10 * ofOne); // a quarter of the slots would not do
-  cache.shrink(2);
+  await cache.shrink(2);
   expect(cache.bytes).toBe(2 * ofOne);
-  expectHeld(cache, 0, [1, 2, 3]);
+  await expectHeld(cache, 0, [1, 2, 3]);
+});
+
+test("the event loop turns while many keys and values are moved, and not for a few", async () => {
+  const turnsIn = async (move: () => Promise<void>) => {
+    let [turns, running] = [0, true];
+    const count = () => {
+      turns++;
+      if (running) setImmediate(count);
+    };
+    setImmediate(count);
+    await move();
+    running = false;
+    return turns;
+  };
+  const wide = { layers: 4, kvHeads: 1, headDim: 2 ** 10 };
+  const [cache, tokens] = [new SlotCache(wide), 1024];
+  const numbers = () => range(wide.layers).map(() => new Float32Array(tokens * wide.headDim));
+  const appended = { chunk: tokens, keys: numbers(), values: numbers() };
+  // 2^23 numbers each time, of which 2^22 are moved in a turn.
+  await cache.reserve(1, tokens);
+  expect(await turnsIn(() => cache.append([{ slot: 0, length: 0, row: 0, count: 8 }], appended))).toBe(0);
+  expect(await turnsIn(() => cache.append([{ slot: 0, length: 0, row: 0, count: tokens }], appended))).toBe(2);
+  expect(await turnsIn(() => cache.reserve(2, 2 * tokens))).toBe(2);
+  expect(await turnsIn(() => cache.copy(0, 1, tokens))).toBe(2);
+  expect(await turnsIn(() => cache.fit(0))).toBeGreaterThanOrEqual(2);
 });

@@ -1,5 +1,7 @@
+import { host } from "../../../src/core/host.ts";
 import type { TokenId } from "../../../src/core/trajectory.ts";
 import { GrowableFloats } from "../machine/growable.ts";
+import { Turns } from "../machine/turns.ts";
 import {
   type Appended,
   type CacheShape,
@@ -43,27 +45,26 @@ export class SlotCache implements SlotEntries {
     return [...this.keys, ...this.values].reduce((sum, { byteLength }) => sum + byteLength, 0);
   }
 
-  reserve(slots: number, tokens: number): void {
+  async reserve(slots: number, tokens: number): Promise<void> {
     if (slots <= this.#slots && tokens <= this.#capacity) return;
     const wider = Math.max(this.#capacity, capacityFor(tokens));
-    this.#resize(slots <= this.#slots ? this.#slots : slotsFor(slots), wider);
+    await this.#resize(slots <= this.#slots ? this.#slots : slotsFor(slots), wider);
   }
 
-  shrink(slots: number): void {
-    if (slots > 0 && 4 * slots <= this.#slots) this.#resize(slotsFor(slots), this.#capacity);
+  async shrink(slots: number): Promise<void> {
+    if (slots > 0 && 4 * slots <= this.#slots) await this.#resize(slotsFor(slots), this.#capacity);
   }
 
-  fit(rows: number): void {
-    if (rows === 0) this.clear();
-    else if (rows < this.#slots) this.#resize(rows, this.#capacity);
+  async fit(rows: number): Promise<void> {
+    if (rows < this.#slots) await this.#resize(rows, rows === 0 ? 0 : this.#capacity);
   }
 
   /** @param capacity not less than it is, unless there are no slots left */
-  #resize(slots: number, capacity: number): void {
-    const heads = this.#heads;
+  async #resize(slots: number, capacity: number): Promise<void> {
+    const [heads, turns] = [this.#heads, Turns.ofCopies()];
     const lines = Math.min(slots, this.#slots) * heads;
     for (const name of ["keys", "values"] as const)
-      this.#growing[name].forEach((floats, layer) => {
+      for (const [layer, floats] of this.#growing[name].entries()) {
         const size = this.#sizes[name][layer];
         const [from, to] = [this.#capacity * size, capacity * size];
         if (to > from) floats.resize(Math.max(slots, this.#slots) * heads * to);
@@ -71,7 +72,13 @@ export class SlotCache implements SlotEntries {
         for (let line = lines - 1; line > 0 && to > from; line--)
           floats.array.copyWithin(line * to, line * from, (line + 1) * from);
         floats.resize(slots * heads * to);
-      });
+        const passed = (to > from ? lines * from : 0) + Math.max(0, (this.#slots - slots) * heads * from);
+        if (turns.isOver(passed)) await host.nextTurn();
+      }
+    this.#became(slots, capacity);
+  }
+
+  #became(slots: number, capacity: number): void {
     this.#slots = slots;
     this.#capacity = capacity;
     this.#arrays = this.#found();
@@ -83,7 +90,8 @@ export class SlotCache implements SlotEntries {
   }
 
   clear(): void {
-    this.#resize(0, 0);
+    for (const floats of [...this.#growing.keys, ...this.#growing.values]) floats.resize(0);
+    this.#became(0, 0);
   }
 
   /** Slots side by side, as the decoding step takes them. @param first of them */
@@ -95,45 +103,37 @@ export class SlotCache implements SlotEntries {
   }
 
   /** Copies a slot's first tokens into row `row` of tensors [rows, Hk, width, size], one a layer. */
-  gather(slot: number, tokens: number, width: number, row: number, into: HostEntries): void {
-    this.#eachHead((head) => {
-      copyEntries(this, this.#offset(slot, head, 0), into, (row * this.#heads + head) * width, tokens, this.#sizes);
+  gather(slot: number, tokens: number, width: number, row: number, into: HostEntries): Promise<void> {
+    return this.#copyLines(this, into, [{ from: this.#lines(slot, 0), to: this.#linesOf(row, width), tokens }]);
+  }
+
+  append(rows: readonly Appended[], { chunk, ...entries }: NewEntries): Promise<void> {
+    const copies = rows.map(({ slot, length, row, count }) => {
+      return { from: this.#linesOf(row, chunk), to: this.#lines(slot, length), tokens: count };
     });
+    return this.#copyLines(onHost(entries), this, copies);
   }
 
-  append(rows: readonly Appended[], { chunk, ...entries }: NewEntries): void {
-    const from = onHost(entries);
-    for (const { slot, length, row, count } of rows)
-      this.#eachHead((head) => {
-        const source = (row * this.#heads + head) * chunk;
-        copyEntries(from, source, this, this.#offset(slot, head, length), count, this.#sizes);
-      });
+  copy(from: number, to: number, tokens: number): Promise<void> {
+    return this.copyFrom(this, from, to, tokens);
   }
 
-  copy(from: number, to: number, tokens: number): void {
-    this.copyFrom(this, from, to, tokens);
-  }
-
-  copyFrom(other: SlotEntries, from: number, to: number, tokens: number): void {
+  async copyFrom(other: SlotEntries, from: number, to: number, tokens: number): Promise<void> {
     if (!(other instanceof SlotCache)) throw new RangeError("slots that are on a device");
-    this.#eachHead((head) => {
-      copyEntries(other, other.#offset(from, head, 0), this, this.#offset(to, head, 0), tokens, this.#sizes);
-    });
+    await this.#copyLines(other, this, [{ from: other.#lines(from, 0), to: this.#lines(to, 0), tokens }]);
   }
 
   take(slot: number, tokens: readonly TokenId[], from: number): Segment {
     const count = tokens.length - from;
     const segment = emptySegment(tokens.slice(from), this.#heads, this.#sizes);
-    this.#eachHead((head) => {
-      copyEntries(this, this.#offset(slot, head, from), segment, head * count, count, this.#sizes);
-    });
+    const copies = [{ from: this.#lines(slot, from), to: this.#linesOf(0, count), tokens: count }];
+    for (const copy of this.#layers(this, segment)) copyLayer(copy, copies, this.#heads);
     return segment;
   }
 
-  put(slot: number, length: number, segment: Segment, count: number): void {
-    this.#eachHead((head) => {
-      copyEntries(segment, head * segment.tokens.length, this, this.#offset(slot, head, length), count, this.#sizes);
-    });
+  put(slot: number, length: number, segment: Segment, count: number): Promise<void> {
+    const from = this.#linesOf(0, segment.tokens.length);
+    return this.#copyLines(segment, this, [{ from, to: this.#lines(slot, length), tokens: count }]);
   }
 
   /** Per layer [slots, Hk, capacity, size]. */
@@ -145,14 +145,57 @@ export class SlotCache implements SlotEntries {
     return this.#arrays.values;
   }
 
-  /** Tokens of a head of a slot before a token. */
-  #offset(slot: number, head: number, token: number): number {
-    return (slot * this.#heads + head) * this.#capacity + token;
+  /** Where a slot's entries from a token on are. */
+  #lines(slot: number, token: number): Lines {
+    return { first: slot * this.#heads * this.#capacity + token, width: this.#capacity };
   }
 
-  #eachHead(visit: (head: number) => void): void {
-    for (let head = 0; head < this.#heads; head++) visit(head);
+  /** The same of a row of tensors [rows, Hk, width, size]. */
+  #linesOf(row: number, width: number): Lines {
+    return { first: row * this.#heads * width, width };
   }
+
+  *#layers(from: HostEntries, to: HostEntries): Generator<LayerCopy> {
+    for (const name of ["keys", "values"] as const)
+      for (const [layer, size] of this.#sizes[name].entries()) yield { from: from[name][layer], to: to[name][layer], size };
+  }
+
+  async #copyLines(from: HostEntries, to: HostEntries, copies: readonly LinesCopy[]): Promise<void> {
+    const numbers = this.#heads * copies.reduce((sum, { tokens }) => sum + tokens, 0);
+    const turns = Turns.ofCopies();
+    for (const layer of this.#layers(from, to)) {
+      copyLayer(layer, copies, this.#heads);
+      if (turns.isOver(numbers * layer.size)) await host.nextTurn();
+    }
+  }
+}
+
+/** Entries of a token in each head: in tokens, where that of the first head is, and how far that of the next is from it. */
+interface Lines {
+  readonly first: number;
+  readonly width: number;
+}
+
+/** Entries of tokens that lie side by side in each head. */
+interface LinesCopy {
+  readonly from: Lines;
+  readonly to: Lines;
+  readonly tokens: number;
+}
+
+/** One layer's keys or values. @property size numbers of an entry */
+interface LayerCopy {
+  readonly from: Float32Array;
+  readonly to: Float32Array;
+  readonly size: number;
+}
+
+function copyLayer({ from, to, size }: LayerCopy, copies: readonly LinesCopy[], heads: number): void {
+  for (const { from: source, to: target, tokens } of copies)
+    for (let head = 0; head < heads; head++) {
+      const start = source.first + head * source.width;
+      to.set(from.subarray(start * size, (start + tokens) * size), (target.first + head * target.width) * size);
+    }
 }
 
 /** @throws RangeError for entries on a device */
@@ -173,24 +216,14 @@ export function hostMemory(shape: CacheShape): EntryMemory {
   };
   return {
     newSlots: () => new SlotCache(shape),
-    gather: (slots, tokens, floats) => {
+    gather: async (slots, tokens, floats) => {
       const into = entriesIn(slots.length * shape.kvHeads * tokens, entrySizes(shape), (count) => floats.first(count));
-      slots.forEach(({ cache, slot }, r) => {
-        here(cache).gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);
-      });
+      for (const [r, { cache, slot }] of slots.entries())
+        await here(cache).gather(slot, Math.min(tokens, cache.capacity), tokens, r, into);
       return into;
     },
     view: ({ cache, slot }, rows) => here(cache).view(rows, slot),
   };
-}
-
-/** Copies `count` entries that lie side by side, in all layers. */
-function copyEntries(from: HostEntries, source: number, to: HostEntries, target: number, count: number, sizes: EntrySizes): void {
-  for (const name of ["keys", "values"] as const)
-    from[name].forEach((array, layer) => {
-      const size = sizes[name][layer];
-      to[name][layer].set(array.subarray(source * size, (source + count) * size), target * size);
-    });
 }
 
 /** Slots for a number of rows: in steps of at most a quarter, so that growing is rare and little is unused. */

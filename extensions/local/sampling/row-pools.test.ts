@@ -22,9 +22,9 @@ function entries(tokens: readonly number[]) {
   return { chunk: tokens.length, keys, values: keys.map((each) => each.map((x) => -x)) };
 }
 
-function expectHeld(pools: RowPools<Row>, row: Row): void {
+async function expectHeld(pools: RowPools<Row>, row: Row): Promise<void> {
   const { keys, values } = entries(row.tokens);
-  expect(pools.gather([row], row.tokens.length, new GrowableFloats())).toEqual({ keys, values });
+  expect(await pools.gather([row], row.tokens.length, new GrowableFloats())).toEqual({ keys, values });
 }
 
 test("classes double from the shortest on", () => {
@@ -32,44 +32,45 @@ test("classes double from the shortest on", () => {
   expect([1, 8, 9, 16, 17, 64, 65].map((tokens) => pools.classOf(tokens))).toEqual([0, 0, 1, 1, 2, 3, 4]);
 });
 
-test("rows hold what was put into them while they grow out of their class, and others come and end", () => {
+test("rows hold what was put into them while they grow out of their class, and others come and end", async () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("add" as const), tokens: fc.integer({ min: 1, max: 40 }) }),
     fc.record({ kind: fc.constant("grow" as const), row: fc.nat(), tokens: fc.integer({ min: 1, max: 30 }) }),
     fc.record({ kind: fc.constant("remove" as const), row: fc.nat() }),
     fc.record({ kind: fc.constant("copy" as const), row: fc.nat(), to: fc.nat(), share: fc.integer({ min: 0, max: 4 }) }),
   );
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 25 }), (steps) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
       const pools = new RowPools<Row>(shape, shortest);
       const rows: Row[] = [];
       let next = 1;
       for (const each of steps) {
         if (each.kind === "add") {
           const row: Row = { tokens: [] };
-          pools.add([{ row, tokens: each.tokens }]);
+          await pools.add([{ row, tokens: each.tokens }]);
           rows.push(row);
         }
         if (rows.length === 0) continue;
         if (each.kind === "grow") {
           const row = rows[each.row % rows.length];
           const added = Array.from({ length: each.tokens }, () => next++);
-          pools.reserve(row, row.tokens.length + added.length);
-          pools.append([{ of: row, row: 0, count: added.length }], entries(added));
+          await pools.reserve(row, row.tokens.length + added.length);
+          await pools.append([{ of: row, row: 0, count: added.length }], entries(added));
           row.tokens.push(...added);
         } else if (each.kind === "remove") {
           const [row] = rows.splice(each.row % rows.length, 1);
           pools.remove(row);
           expect(pools.has(row)).toBe(false);
+          await pools.settle();
         } else if (each.kind === "copy") {
           const [from, to] = [rows[each.row % rows.length], rows[each.to % rows.length]];
           const count = Math.floor((each.share * from.tokens.length) / 4);
-          pools.reserve(to, Math.max(count, to.tokens.length));
-          pools.copy(from, to, count);
+          await pools.reserve(to, Math.max(count, to.tokens.length));
+          await pools.copy(from, to, count);
           if (to !== from) to.tokens.splice(0, to.tokens.length, ...from.tokens.slice(0, count));
         }
       }
-      for (const row of rows) expectHeld(pools, row);
+      for (const row of rows) await expectHeld(pools, row);
       expect(pools.size).toBe(rows.length);
       expect(new Set(pools.rows)).toEqual(new Set(rows));
       for (const pool of pools.pools()) {
@@ -80,28 +81,28 @@ test("rows hold what was put into them while they grow out of their class, and o
   );
 });
 
-test("one long row takes no memory for the short ones beside it", () => {
+test("one long row takes no memory for the short ones beside it", async () => {
   const pools = new RowPools<Row>(shape, 64);
   const bytesOfToken = 2 * 4 * shape.layers * shape.kvHeads * shape.headDim;
-  pools.add(Array.from({ length: 32 }, (_, i) => ({ row: { tokens: [] }, tokens: i === 7 ? 4096 : 60 })));
+  await pools.add(Array.from({ length: 32 }, (_, i) => ({ row: { tokens: [] }, tokens: i === 7 ? 4096 : 60 })));
   expect(pools.bytes).toBe(bytesOfToken * (32 * 64 + 4096));
 });
 
 test("a pool's view has all the rows that it had when a run began, also after one of them was cancelled", async () => {
   const pools = new RowPools<Row>(shape, shortest);
   const rows = [1, 2, 3].map((): { tokens: number[] } => ({ tokens: [] }));
-  pools.add(rows.map((row) => ({ row, tokens: 1 })));
-  rows.forEach((row, i) => {
-    pools.append([{ of: row, row: 0, count: 1 }], entries([i + 1]));
+  await pools.add(rows.map((row) => ({ row, tokens: 1 })));
+  for (const [i, row] of rows.entries()) {
+    await pools.append([{ of: row, row: 0, count: 1 }], entries([i + 1]));
     row.tokens.push(i + 1);
-  });
-  await pools.reading(async () => {
-    const [pool] = pools.pools();
-    pools.remove(rows[0] ?? { tokens: [] });
-    const [keys] = pool?.view().keys ?? [];
-    const size = shape.kvHeads * (pool?.capacity ?? 0) * shape.headDim;
-    expect(keys?.length).toBe(3 * size);
-    // Each row that is left is where the run looks for it.
-    expect([1, 2].map((slot) => keys?.[slot * size])).toEqual([200, 300]);
-  });
+  }
+  const [pool] = pools.pools();
+  const size = shape.kvHeads * (pool?.capacity ?? 0) * shape.headDim;
+  const held = () => pool?.view().keys[0];
+  pools.remove(rows[0] ?? { tokens: [] });
+  expect([rows.map((row) => pools.has(row)), held()?.length]).toEqual([[false, true, true], 3 * size]);
+  // Each row that is left is where the run looks for it.
+  expect([1, 2].map((slot) => held()?.[slot * size])).toEqual([200, 300]);
+  await pools.settle();
+  expect([pools.size, pools.pools()[0]?.view().keys[0]?.[0]]).toEqual([2, 300]);
 });

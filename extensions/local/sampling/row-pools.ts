@@ -19,6 +19,13 @@ interface Sequence {
   readonly tokens: readonly TokenId[];
 }
 
+/** A slot with the rows of its class. */
+interface Place<Row> {
+  readonly cache: SlotEntries;
+  readonly rows: Row[];
+  readonly slot: number;
+}
+
 /** Rows of one class of lengths, in the order of their slots: one decoding step computes them together. */
 export interface Pool<Row extends Sequence> {
   readonly rows: readonly Row[];
@@ -40,9 +47,7 @@ export class RowPools<Row extends Sequence> {
   /** By class. */
   readonly #pools = new Map<number, { readonly cache: SlotEntries; readonly rows: Row[] }>();
   readonly #isShort: () => boolean;
-  /** Whether a run reads keys and values: none may be given back then, or moved. */
-  #inUse = false;
-  /** Rows that were removed meanwhile. */
+  /** Rows that have been removed since `settle`. A run may still read their slots. */
   readonly #leaving = new Set<Row>();
 
   /**
@@ -86,28 +91,39 @@ export class RowPools<Row extends Sequence> {
   }
 
   /** Gives rows slots with room for as many tokens each. */
-  add(added: readonly { readonly row: Row; readonly tokens: number }[]): void {
-    for (const key of new Set(added.map(({ tokens }) => this.classOf(tokens)))) {
-      const ofClass = added.filter(({ tokens }) => this.classOf(tokens) === key);
+  async add(added: readonly { readonly row: Row; readonly tokens: number }[]): Promise<void> {
+    const longest = new Map<number, number>();
+    for (const { row, tokens } of added) {
+      const key = this.classOf(tokens);
+      this.#pool(key).rows.push(row);
+      longest.set(key, Math.max(tokens, longest.get(key) ?? 0));
+    }
+    for (const [key, tokens] of longest) {
       const { cache, rows } = this.#pool(key);
-      cache.reserve(rows.length + ofClass.length, Math.max(...ofClass.map(({ tokens }) => tokens)));
-      rows.push(...ofClass.map(({ row }) => row));
+      await cache.reserve(rows.length, tokens);
     }
   }
 
-  /** Frees a row's slot, once no run reads it. The last row of its class moves there, so that the rows stay side by side. */
+  /** Takes a row out. Its slot is freed by `settle`. */
   remove(row: Row): void {
-    if (this.#inUse) {
-      this.#leaving.add(row);
-      return;
-    }
-    const { cache, rows, slot } = this.#locate(row);
+    this.#leaving.add(row);
+  }
+
+  /** Frees the slots of rows that were removed, while no run reads keys and values. */
+  async settle(): Promise<void> {
+    for (const row of this.#leaving) await this.#free(this.#locate(row));
+    this.#leaving.clear();
+  }
+
+  /** The last row of its class moves into a slot, so that the rows stay side by side. */
+  async #free({ cache, rows, slot }: Place<Row>): Promise<void> {
     const last = rows.pop();
-    if (last !== undefined && last !== row) {
+    if (last !== undefined && slot < rows.length) {
       rows[slot] = last;
-      cache.copy(rows.length, slot, last.tokens.length);
+      await cache.copy(rows.length, slot, last.tokens.length);
     }
-    this.#giveBack(cache, rows.length);
+    if (rows.length === 0 || this.#isShort()) await cache.fit(rows.length);
+    else await cache.shrink(rows.length);
   }
 
   /** Gives a row's slot to another row, whose tokens are the same. */
@@ -116,34 +132,15 @@ export class RowPools<Row extends Sequence> {
     rows[slot] = other;
   }
 
-  /** Makes a run that reads what `pools`, `viewOf` or `gather` gave: until it ends, rows may leave and their memory stays. */
-  async reading<T>(run: () => Promise<T>): Promise<T> {
-    this.#inUse = true;
-    try {
-      return await run();
-    } finally {
-      this.#inUse = false;
-      for (const row of this.#leaving) this.remove(row);
-      this.#leaving.clear();
-      for (const { cache, rows } of this.#pools.values()) this.#giveBack(cache, rows.length);
-    }
-  }
-
-  #giveBack(cache: SlotEntries, rows: number): void {
-    if (rows === 0) cache.clear();
-    else if (this.#isShort()) cache.fit(rows);
-    else cache.shrink(rows);
-  }
-
-  reserve(row: Row, tokens: number): void {
+  async reserve(row: Row, tokens: number): Promise<void> {
     const from = this.#locate(row);
     const to = this.#pool(Math.max(this.classOf(tokens), from.key));
     const moves = to.cache !== from.cache;
-    to.cache.reserve(to.rows.length + (moves ? 1 : 0), tokens);
+    await to.cache.reserve(to.rows.length + (moves ? 1 : 0), tokens);
     if (!moves) return;
-    to.cache.copyFrom(from.cache, from.slot, to.rows.length, row.tokens.length);
-    this.remove(row);
+    await to.cache.copyFrom(from.cache, from.slot, to.rows.length, row.tokens.length);
     to.rows.push(row);
+    await this.#free(from);
   }
 
   /** Those that have rows, shorter ones first. */
@@ -173,7 +170,7 @@ export class RowPools<Row extends Sequence> {
    * A copy of the first tokens of some rows, side by side: per layer [rows, Hk, tokens, size]. Rows with fewer tokens have any numbers behind them.
    * @param floats the copy's memory
    */
-  gather(rows: readonly Row[], tokens: number, floats: GrowableFloats): Entries {
+  gather(rows: readonly Row[], tokens: number, floats: GrowableFloats): Promise<Entries> {
     return this.#memory.gather(
       rows.map((row) => this.#locate(row)),
       tokens,
@@ -182,7 +179,7 @@ export class RowPools<Row extends Sequence> {
   }
 
   /** Appends new tokens to those of some rows, which must have room for them. */
-  append(rows: readonly ({ readonly of: Row } & Pick<Appended, "row" | "count">)[], from: NewEntries): void {
+  async append(rows: readonly ({ readonly of: Row } & Pick<Appended, "row" | "count">)[], from: NewEntries): Promise<void> {
     const byCache = new Map<SlotEntries, Appended[]>();
     for (const { of, row, count } of rows) {
       const { cache, slot } = this.#locate(of);
@@ -190,13 +187,13 @@ export class RowPools<Row extends Sequence> {
       byCache.set(cache, appended);
       appended.push({ slot, length: of.tokens.length, row, count });
     }
-    for (const [cache, appended] of byCache) cache.append(appended, from);
+    for (const [cache, appended] of byCache) await cache.append(appended, from);
   }
 
   /** Copies the first tokens of one row to another, which must have room for them. */
-  copy(from: Row, to: Row, tokens: number): void {
+  async copy(from: Row, to: Row, tokens: number): Promise<void> {
     const [source, target] = [this.#locate(from), this.#locate(to)];
-    target.cache.copyFrom(source.cache, source.slot, target.slot, tokens);
+    await target.cache.copyFrom(source.cache, source.slot, target.slot, tokens);
   }
 
   take(row: Row, from: number): Segment {
@@ -205,17 +202,17 @@ export class RowPools<Row extends Sequence> {
   }
 
   /** Puts the first `count` tokens of a segment behind those of a row, which must have room for them. */
-  put(row: Row, segment: Segment, count: number): void {
+  async put(row: Row, segment: Segment, count: number): Promise<void> {
     const { cache, slot } = this.#locate(row);
-    cache.put(slot, row.tokens.length, segment, count);
+    await cache.put(slot, row.tokens.length, segment, count);
   }
 
-  /** Drops all rows, and gives all memory back. */
+  /** Drops all rows, and gives all memory back, while no run reads it. */
   clear(): void {
     this.#leaving.clear();
     for (const { cache, rows } of this.#pools.values()) {
       rows.length = 0;
-      if (!this.#inUse) cache.clear();
+      cache.clear();
     }
   }
 
@@ -225,7 +222,7 @@ export class RowPools<Row extends Sequence> {
     return pool;
   }
 
-  #find(row: Row) {
+  #find(row: Row): (Place<Row> & { readonly key: number }) | undefined {
     for (const [key, { cache, rows }] of this.#pools) {
       const slot = rows.indexOf(row);
       if (slot >= 0) return { key, cache, rows, slot };

@@ -166,10 +166,6 @@ export function adopt(row: Row, cached: readonly TokenId[], twins: readonly Row[
   row.tokens.splice(0, row.tokens.length, ...cached);
 }
 
-export function isCancelled({ request }: Row): boolean {
-  return request.signal?.aborted ?? false;
-}
-
 export function cancelled(): EngineError {
   return new EngineError("sampling", "cancelled", { hint: "The request's signal was aborted, or the engine was closed." });
 }

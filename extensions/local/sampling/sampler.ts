@@ -18,7 +18,6 @@ import {
   cancelled,
   checkRequest,
   drawToken,
-  isCancelled,
   isTwin,
   type LocalAction,
   markCached,
@@ -71,6 +70,8 @@ export class LocalSampler {
   #waiting: Row[] = [];
   /** Those in slots, with their keys and values. */
   readonly #rows: RowPools<Row>;
+  /** Rows that were cancelled, and are still where they were: they leave between two runs, so that nothing moves beside one. */
+  readonly #cancelled = new Set<Row>();
   /** Memory of a run's inputs, kept from run to run while actions are being sampled. */
   readonly #scratch = { mask: new GrowableFloats(), cache: new GrowableFloats() };
   readonly #turns = new Turns();
@@ -175,7 +176,8 @@ export class LocalSampler {
       while (this.#inFlight > 0) {
         const start = performance.now();
         const graph = await this.#open();
-        this.#admit();
+        await this.#settle();
+        await this.#admit();
         const filling = this.#rows.rows.filter((row) => row.pending.length > 1);
         // Prompts are fed together: a run for every single row that comes back from a tool would cost as much as a decoding step.
         if (filling.length > 0 && filling.length >= this.#rows.size / 8) await this.#prefill(graph, filling);
@@ -183,11 +185,12 @@ export class LocalSampler {
         this.#stats.seconds += (performance.now() - start) / 1000;
         await host.nextTurn();
       }
-      this.#rows.clear();
       this.#forget();
     } catch (error) {
       this.#rejectAll(error);
     } finally {
+      this.#takeOutCancelled();
+      this.#rows.clear();
       for (const floats of Object.values(this.#scratch)) floats.resize(0);
       this.#device?.rest();
       this.#running = undefined;
@@ -205,36 +208,36 @@ export class LocalSampler {
   }
 
   get #inFlight(): number {
-    return this.#waiting.length + this.#rows.size;
+    return [...this.#waiting, ...this.#present].filter((row) => !this.#cancelled.has(row)).length;
   }
 
   #rejectAll(error: unknown): void {
-    for (const row of [...this.#waiting, ...this.#present]) row.reject(error);
-    this.#waiting = [];
-    this.#rows.clear();
+    for (const row of [...this.#waiting, ...this.#present]) this.#cancel(row, error);
   }
 
   /** Fills free slots. A row starts with the longest prefix of its context that its rollout or any other left in the cache. */
-  #admit(): void {
-    const admitted = this.#waiting.splice(0, Math.max(0, this.#options.slots - this.#present.length));
+  async #admit(): Promise<void> {
+    const admitted = this.#waiting.slice(0, Math.max(0, this.#options.slots - this.#present.length));
     const tokensOf = ({ request }: Row) => request.context.length + 1;
-    const added = cacheBytesOfToken(this.#config) * admitted.reduce((sum, row) => sum + tokensOf(row), 0);
+    const bytes = cacheBytesOfToken(this.#config) * admitted.reduce((sum, row) => sum + tokensOf(row), 0);
     // One by one where memory is short: what each has in a slot is dropped before the next one gets its own.
-    const together = this.#prefixes.bytes + this.#rows.bytes + added <= this.#options.cacheBytes;
+    const together = this.#prefixes.bytes + this.#rows.bytes + bytes <= this.#options.cacheBytes;
     for (const some of together ? [admitted] : admitted.map((row) => [row])) {
-      this.#rows.add(some.map((row) => ({ row, tokens: tokensOf(row) })));
-      for (const row of some) this.#continue(row);
+      const added = this.#rows.add(some.map((row) => ({ row, tokens: tokensOf(row) })));
+      this.#waiting.splice(0, some.length);
+      await added;
+      for (const row of some) await this.#continue(row);
       this.#prefixes.makeRoom(this.#rows.bytes);
     }
   }
 
   /** Puts what is cached of a row's context into its slot. */
-  #continue(row: Row): void {
+  async #continue(row: Row): Promise<void> {
     const { context, cacheKey } = row.request;
     // The last token is always fed: it gives the first distribution.
     const found = this.#prefixes.longest(context.slice(0, -1));
     for (const { segment, count } of found) {
-      this.#rows.put(row, segment, count);
+      await this.#rows.put(row, segment, count);
       markCached(row, row.tokens.length + count);
     }
     if (cacheKey !== undefined && row.tokens.length === this.#prefixes.lengthOf(cacheKey)) this.#prefixes.isInSlot(cacheKey);
@@ -255,6 +258,7 @@ export class LocalSampler {
       if (leader) followers.push({ row, leader });
       else leaders.push(row);
     }
+    await this.#rows.settle();
     const classOf = ({ tokens }: Row) => this.#rows.classOf(tokens.length + 1);
     leaders.sort((a, b) => classOf(a) - classOf(b) || a.pending.length - b.pending.length);
     for (let start = 0; start < leaders.length; ) {
@@ -273,12 +277,12 @@ export class LocalSampler {
   }
 
   /** Gives a row's followers what it has cached of their prompts. */
-  #share(leader: Row, followers: readonly { readonly row: Row; readonly leader: Row }[]): void {
+  async #share(leader: Row, followers: readonly { readonly row: Row; readonly leader: Row }[]): Promise<void> {
     for (const { row } of followers.filter((follower) => follower.leader === leader)) {
       if (!this.#rows.has(row)) continue; // cancelled
       const shared = Math.min(sharedWith(row, leader.tokens), leader.tokens.length);
       if (shared <= row.tokens.length) continue;
-      this.#rows.copy(leader, row, shared);
+      await this.#rows.copy(leader, row, shared);
       markCached(row, shared);
     }
   }
@@ -294,17 +298,18 @@ export class LocalSampler {
    * One run over the next tokens of some rows, at most `chunk` each. Rows that have nothing left to feed draw a token.
    * @param share called with each row when its tokens are cached: a row whose first token ends it is gone after that
    */
-  async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number, share: (row: Row) => void): Promise<void> {
+  async #feed(graph: SamplingGraph, rows: readonly Row[], chunk: number, share: (row: Row) => Promise<void>): Promise<void> {
     const present = rows.filter((row) => this.#rows.has(row)); // others were cancelled during an earlier run
     if (present.length === 0) return;
     const longest = Math.max(1, ...present.map((row) => row.tokens.length));
-    for (const row of present) this.#rows.reserve(row, row.tokens.length + row.pending.length);
+    for (const row of present) await this.#rows.reserve(row, row.tokens.length + row.pending.length);
     const isLong = present.length === 1 && longest * cacheBytesOfToken(this.#config) > prefillCacheBytes;
     const { capacity: cachedTokens, ...cache } = (isLong ? this.#rows.viewOf(present[0]) : undefined) ?? {
       capacity: longest,
-      ...this.#rows.gather(present, longest, this.#scratch.cache),
+      ...(await this.#rows.gather(present, longest, this.#scratch.cache)),
     };
-    const outputs = await this.#rows.reading(() => this.#step(graph, present, chunk, cachedTokens, cache));
+    const outputs = await this.#step(graph, present, chunk, cachedTokens, cache);
+    await this.#settle();
     this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
     await this.#advance(present, chunk, outputs, share);
   }
@@ -312,15 +317,14 @@ export class LocalSampler {
   /** One token for every row that has one pending token; rows with more keep their place and wait. Each class of lengths is a run. */
   async #decode(graph: SamplingGraph): Promise<void> {
     const { rows: present } = this.#rows;
-    for (const row of present) this.#rows.reserve(row, row.tokens.length + 1);
+    for (const row of present) await this.#rows.reserve(row, row.tokens.length + 1);
     const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
-    await this.#rows.reading(async () => {
-      for (const { rows, capacity, cache, view } of this.#rows.pools()) {
-        if (rows.every((row) => row.pending.length > 1)) continue;
-        const step = () => this.#step(graph, rows, 1, capacity, view(), steps.length);
-        steps.push({ rows, outputs: await (this.#device?.decode(rows, cache) ?? step()) });
-      }
-    });
+    for (const { rows, capacity, cache, view } of this.#rows.pools()) {
+      if (rows.every((row) => row.pending.length > 1)) continue;
+      const step = () => this.#step(graph, rows, 1, capacity, view(), steps.length);
+      steps.push({ rows, outputs: await (this.#device?.decode(rows, cache) ?? step()) });
+    }
+    await this.#settle();
     // Only now: a row that ends frees its slot, and what its rollout does next is the same however many runs there were.
     for (const { rows, outputs } of steps) await this.#advance(rows, 1, outputs);
   }
@@ -339,18 +343,21 @@ export class LocalSampler {
   }
 
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
-  async #advance(rows: readonly Row[], chunk: number, outputs: StepOutputs, share: (row: Row) => void = () => {}): Promise<void> {
+  async #advance(
+    rows: readonly Row[],
+    chunk: number,
+    outputs: StepOutputs,
+    share: (row: Row) => Promise<void> = async () => {},
+  ): Promise<void> {
     // Not a prompt that a decoding step passed by, nor what was cancelled meanwhile.
     const fed = rows.flatMap((row, r) => {
       const waits = chunk === 1 && row.pending.length > 1;
       return waits || !this.#rows.has(row) ? [] : [{ of: row, row: r, count: Math.min(chunk, row.pending.length) }];
     });
-    if (outputs.made) this.#rows.append(fed, outputs.made);
+    if (outputs.made) await this.#rows.append(fed, outputs.made);
     for (const { of: row, count } of fed) markCached(row, row.tokens.length + count); // a row that ends moves another's slot
-    for (const { of, row: r } of fed) {
-      const row = [of, ...of.twins].find((one) => this.#rows.has(one)); // a twin has the slot of one that was cancelled meanwhile
-      if (row === undefined) continue;
-      share(row);
+    for (const { of: row, row: r } of fed) {
+      await share(row);
       if (row.pending.length === 0) await this.#draw(row, r, outputs);
     }
   }
@@ -361,19 +368,22 @@ export class LocalSampler {
     const named = this.#device === undefined ? this.#parameters : undefined;
     const drawn: { readonly one: Row; readonly finish: SampledAction["finish"] | undefined }[] = [];
     for (const one of [row, ...row.twins]) {
-      if (isCancelled(one)) continue;
+      if (this.#cancelled.has(one)) continue;
       drawn.push({ one, finish: drawToken(one, r, outputs, vocabSize, named) });
       await this.#turns.passed(outputs.drawn?.chosen[r] === undefined ? numbersDrawn(one.choice, vocabSize) : 1);
     }
     this.#stats.sampledTokens += drawn.length;
-    const left = drawn.filter(({ one }) => !isCancelled(one));
-    const holder = left.length === 0 ? undefined : this.#holderOf(left[0].one); // another, if `onToken` has cancelled the row
-    if (holder === undefined) return;
-    for (const { one, finish } of left) if (finish !== undefined) this.#finish(one, holder, finish);
-    this.#part(
-      holder,
+    const left = drawn.filter(({ one }) => !this.#cancelled.has(one));
+    const ended = left.flatMap(({ one, finish }) => (finish === undefined ? [] : [{ one, finish }]));
+    for (const { one } of ended) this.#store(one, row);
+    await this.#part(
+      row,
       left.flatMap(({ one, finish }) => (finish === undefined ? [one] : [])),
     );
+    for (const { one, finish } of ended) one.resolve({ ...one.action, finish, weightVersion: this.#weightVersion });
+    const stored = ended.some(({ one }) => one.request.cacheKey !== undefined) ? row.tokens.length : 0;
+    if (Turns.ofCopies().isOver((stored * cacheBytesOfToken(this.#config)) / Float32Array.BYTES_PER_ELEMENT))
+      await host.nextTurn();
   }
 
   /** The row in a slot that is a row or has it as a twin. */
@@ -382,15 +392,16 @@ export class LocalSampler {
   }
 
   /** Gives each token that was drawn in a slot a slot of its own. */
-  #part(row: Row, going: readonly Row[]): void {
+  async #part(row: Row, going: readonly Row[]): Promise<void> {
     const [first, ...others] = byToken(going);
     for (const [leader, ...twins] of others) {
-      this.#rows.add([{ row: leader, tokens: row.tokens.length + 1 }]);
-      this.#rows.copy(row, leader, row.tokens.length);
+      await this.#rows.add([{ row: leader, tokens: row.tokens.length + 1 }]);
+      await this.#rows.copy(row, leader, row.tokens.length);
       adopt(leader, row.tokens, twins);
     }
     if (first === undefined) this.#rows.remove(row);
     else this.#handOver(row, first);
+    await this.#rows.settle();
     if (others.length > 0) this.#prefixes.makeRoom(this.#rows.bytes);
   }
 
@@ -400,11 +411,9 @@ export class LocalSampler {
     adopt(leader, row.tokens, twins);
   }
 
-  /** @param holder the row whose slot has its tokens */
-  #finish(row: Row, holder: Row, finish: SampledAction["finish"]): void {
-    const { cacheKey } = row.request;
+  /** Keeps what a row's next turn may begin with. @param holder the row whose slot has its tokens */
+  #store({ request: { cacheKey } }: Row, holder: Row): void {
     if (cacheKey !== undefined) this.#prefixes.store(cacheKey, holder.tokens, (from) => this.#rows.take(holder, from));
-    row.resolve({ ...row.action, finish, weightVersion: this.#weightVersion });
   }
 
   /**
@@ -415,13 +424,27 @@ export class LocalSampler {
     if (this.#prefixes.users + this.#inFlight === 0) this.#prefixes.clear();
   }
 
-  #cancel(row: Row): void {
+  #cancel(row: Row, error: unknown = cancelled()): void {
+    this.#cancelled.add(row);
+    row.reject(error);
+  }
+
+  /** Between two runs: frees the slots of what was cancelled. */
+  async #settle(): Promise<void> {
+    this.#takeOutCancelled();
+    await this.#rows.settle();
+  }
+
+  #takeOutCancelled(): void {
+    for (const row of this.#cancelled) this.#takeOut(row);
+    this.#cancelled.clear();
+  }
+
+  #takeOut(row: Row): void {
     const holder = this.#holderOf(row);
     if (holder !== undefined && holder !== row) holder.twins = holder.twins.filter((one) => one !== row);
     else if (holder !== undefined && holder.twins.length > 0) this.#handOver(row, row.twins);
     else if (holder !== undefined) this.#rows.remove(row);
-    else if (this.#waiting.includes(row)) this.#waiting.splice(this.#waiting.indexOf(row), 1);
-    else return; // had ended
-    row.reject(cancelled());
+    else this.#waiting = this.#waiting.filter((one) => one !== row);
   }
 }

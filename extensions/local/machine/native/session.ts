@@ -1,6 +1,7 @@
 import type { InferenceSession } from "onnxruntime-common";
 import { deviceFailure } from "../device-errors.ts";
 import type { RunOptions, RunThread, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
+import { Turns } from "../turns.ts";
 import type { Library, Pointer } from "./library.ts";
 import { count, DeviceTensor, type ElementType, elements, HostTensor } from "./tensor.ts";
 
@@ -209,7 +210,17 @@ export class NativeSession implements RuntimeSession {
       else await binding.run();
       const values = binding.outputs(allocator);
       try {
-        return Object.fromEntries(wanted.map(([name, tensor], i) => [name, tensor ?? this.#fetched(values[i])]));
+        const found: Record<string, RuntimeTensor> = {};
+        const turns = Turns.ofCopies();
+        for (const [i, [name, tensor]] of wanted.entries()) {
+          if (tensor !== null) found[name] = tensor;
+          else {
+            const fetched = this.#fetched(values[i]);
+            found[name] = fetched;
+            await turns.passed(fetched.data.length);
+          }
+        }
+        return found;
       } finally {
         for (const value of values) library.call("ReleaseValue", value);
       }

@@ -47,11 +47,11 @@ export function ggufParts(file: string, exists: (file: string) => boolean = exis
  * Reads the headers of a model's parts. No tensor is read.
  * @throws ModelError naming the field and its byte, if a file is truncated, inconsistent, or has a tensor of a type that is not read
  */
-export function readGguf(parts: readonly string[]): Gguf {
+export async function readGguf(parts: readonly string[]): Promise<Gguf> {
   const metadata = new Map<string, GgufValue>();
   const tensors = new Map<string, GgufTensor>();
   for (const [i, part] of parts.entries()) {
-    const header = readHeader(part);
+    const header = await readHeader(part);
     const [number, count] = [header.metadata.get("split.no") ?? 0, header.metadata.get("split.count") ?? 1];
     if (number !== i || (count !== parts.length && !(count === 0 && parts.length === 1)))
       throw new ModelError(`split.no and split.count in ${part}`, [number, count], { expected: `[${i},${parts.length}]` });
@@ -65,7 +65,7 @@ export function readGguf(parts: readonly string[]): Gguf {
   return { metadata, tensors };
 }
 
-function readHeader(file: string): { readonly metadata: Map<string, GgufValue>; readonly tensors: GgufTensor[] } {
+async function readHeader(file: string): Promise<Omit<Gguf, "tensors"> & { readonly tensors: readonly GgufTensor[] }> {
   const reader = new HeaderReader(file);
   try {
     const start = reader.uint32("magic number");
@@ -81,7 +81,7 @@ function readHeader(file: string): { readonly metadata: Map<string, GgufValue>; 
       const at = reader.position;
       const key = reader.text(`key ${i}`);
       if (key.length > longestName || metadata.has(key)) reader.refuse(`key ${i}`, at, key, "a short name that is not there yet");
-      metadata.set(key, reader.value(key));
+      metadata.set(key, await reader.value(key));
     }
     const drafts = Array.from({ length: tensorCount }, (_, i) => tensorInfo(reader, i));
     return { metadata, tensors: placed(reader, drafts, metadata.get("general.alignment")) };

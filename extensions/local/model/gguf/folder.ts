@@ -31,7 +31,7 @@ export async function ggufFolder(file: string, cache: string = defaultCache()): 
   const parts = ggufParts(realpathSync(file));
   const folder = join(cache, identity(parts));
   if (existsSync(join(folder, referenceName))) return folder;
-  const gguf = readGguf(parts);
+  const gguf = await readGguf(parts);
   const frequencies = gguf.tensors.get(frequenciesName);
   const config = configOf(gguf, file, frequencies && (await readTensor(frequencies)));
   const { tokenizer, config: tokenizerConfig } = tokenizerOf(gguf, file);

@@ -1,6 +1,8 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { ModelError, reasonOf } from "../../../../src/core/errors.ts";
+import { host } from "../../../../src/core/host.ts";
 import { openRegular } from "../../../../src/files/regular.ts";
+import { Turns } from "../../machine/turns.ts";
 
 /** A value of the metadata. Integers beyond 2^53 are bigints. */
 export type GgufValue = number | bigint | boolean | string | readonly GgufValue[];
@@ -10,6 +12,8 @@ const [longestText, longestList] = [2 ** 22, 2 ** 22];
 /** The memory that all texts and lists together may take. */
 const maxBytes = 2 ** 28;
 const windowBytes = 2 ** 18;
+/** A value takes as long to read as this many numbers in arithmetic. */
+const numbersOfValue = 128;
 
 const again = "Copy or download the file again.";
 
@@ -26,6 +30,7 @@ export class HeaderReader {
   #windowEnd = 0;
   #position = 0;
   #taken = 0;
+  readonly #turns = new Turns();
 
   constructor(file: string) {
     this.file = file;
@@ -77,13 +82,13 @@ export class HeaderReader {
   }
 
   /** A value of the metadata, with its type before it. */
-  value(field: string): GgufValue {
+  async value(field: string): Promise<GgufValue> {
     const at = this.#position;
     const type = this.uint32(`type of ${field}`);
     return type === listType ? this.#list(field) : this.#scalar(field, type, at);
   }
 
-  #list(field: string): GgufValue[] {
+  async #list(field: string): Promise<GgufValue[]> {
     const at = this.#position;
     const type = this.uint32(`type of the list ${field}`);
     const each = scalarBytes[type];
@@ -91,7 +96,12 @@ export class HeaderReader {
     const left = Math.max(0, this.size - this.#position - 8);
     const count = this.size64(`length of ${field}`, Math.min(longestList, Math.floor(left / each)));
     this.#take(field, count * 8);
-    return Array.from({ length: count }, (_, i) => this.#scalar(`${field}[${i}]`, type, this.#position));
+    const values: GgufValue[] = [];
+    for (let i = 0; i < count; i++) {
+      values.push(this.#scalar(`${field}[${i}]`, type, this.#position));
+      if (this.#turns.isOver(numbersOfValue)) await host.nextTurn();
+    }
+    return values;
   }
 
   #scalar(field: string, type: number, at: number): GgufValue {

@@ -19,7 +19,7 @@ export async function readGgufWeights(
   config: ModelConfig,
   take?: TakeTensor,
 ): Promise<Map<string, Tensor>> {
-  const { tensors } = readGguf(parts);
+  const { tensors } = await readGguf(parts);
   const names = new Map([...ggufNames(config.architecture, config.layers)].map(([name, stored]) => [stored, name]));
   const handles = new Map<string, FileHandle>();
   const read = new Map<string, Tensor>();
