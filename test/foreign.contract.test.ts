@@ -90,7 +90,7 @@ async function command(fault: string, ...args: readonly string[]): Promise<{ out
 test.each([
   ["eval", "the same command with --resume continues"],
   ["chat", "then start again"],
-  ["advise", "Mend the code, then start again."],
+  ["doctor --play", "Mend the code, then start again."],
   ["env check --no-sampling", "Mend the code, then start again."],
 ])("%s is ended by the watchdog where the environment loops without end", async (name, advice) => {
   const { output, ended } = await command("await 0; for (;;);", ...name.split(" "));
@@ -99,7 +99,7 @@ test.each([
   expect(output).toContain(advice);
 });
 
-test.each(["eval", "chat", "advise", "env check --no-sampling"])(
+test.each(["eval", "chat", "doctor --play", "env check --no-sampling"])(
   "%s ends with the name of the code whose timer throws",
   async (name) => {
     const fault = 'setTimeout(() => { throw new Error("thrown in a timer"); }); await new Promise((go) => setTimeout(go, 50));';

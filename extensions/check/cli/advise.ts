@@ -297,10 +297,7 @@ function trialLines(chances: Chances, { cost }: Trial, tools: boolean): string[]
     ["  success", interval({ ...proportionInterval(successes, episodes) })],
     ["  signal", `${count(withSignal)} of ${plural(groups, "group")} of attempts at one task have different rewards`],
     ["  length", `${count(cost.tokensPerEpisode)} sampled tokens an episode, the longest context ${count(longest)}`],
-    [
-      "  time",
-      `${duration(cost.samplingPerStep + cost.trainingPerStep)} a step, ${duration(cost.evaluation)} an evaluation, ${duration(cost.whole)} the run`,
-    ],
+    ["  time", `${duration(cost.samplingPerStep + cost.trainingPerStep)} a step, ${duration(cost.whole)} the run`],
     ...failures.slice(0, 2).map((failure) => ["  failed", failure]),
   ];
   return [`${plural(episodes, "episode")}, at temperature 1, before any training`, ...table(rows)];

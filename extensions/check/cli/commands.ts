@@ -6,6 +6,7 @@ export const doctorCommands: AddCommands = (program, { screen, exit }) => {
   withSettings(program.command("doctor"), doctorFlags)
     .summary("check this machine and a model")
     .description("Checks this machine and a model (folder, chat template, memory, sampling), and suggests fixes.")
+    .option("--play", "also play a few episodes, and say what a step, an evaluation and the run will cost")
     .option("--json", "print what was found as JSON")
     .action(async (flags) => {
       const { doctorCommand } = await import("./doctor.ts");

@@ -39,7 +39,8 @@ test("doctor names provider, threads, peak, memory and what the default model ne
   expect(line("matrix products")).toMatch(/ONNX Runtime on the CPU: [\d,]+ GFLOP\/s with 1 threads/);
   expect(line("chat template")).toMatch(/a prompt of "office" is [\d,]+ tokens; a message ends with <\|end\|>/);
   expect(line("memory needed")).toMatch(/about \d.* GiB to sample, \d.* GiB to train at 512 tokens/);
-  expect(line("sampling")).toMatch(/^✓ sampling +the same twice; advise/);
+  expect(line("sampling")).toMatch(/^✓ sampling +the same twice; --play/);
+  expect(line("cost")).toBeUndefined(); // it looks, and does not play
 
   const json = await doctor("--json");
   const { ready, checks } = reportSchema.parse(JSON.parse(json.text));
@@ -142,8 +143,9 @@ test.each([
   const config = join(folder, "retrograde.config.mjs");
   const settings = "engine: { threads: 1 }, rollout: { maxTokens: 8 }, evaluation: { tasks: 1, k: 1 }";
   writeFileSync(config, `export default { model: ${JSON.stringify(folder)}, ${settings}, environment: ${oneTool} };`);
-  const examined = await doctor("--config", config);
-  expect(examined.line("sampling")).toMatch(/^✓/);
+  const examined = await doctor("--play", "--config", config);
+  expect(examined.line("sampling")).toMatch(/tokens\/s in 32 rows/);
+  expect(examined.line("cost")).toMatch(/a step takes about .* measured on \d+ episodes/);
   expect(examined.line("chat template")).toMatch(line);
   if (mark !== "<tool_call>") expect(examined.text).toContain("probably lfm2: --set chat.format=lfm2");
   expect({ text: examined.text, exitCode: examined.exitCode }).toEqual({ text: expect.stringContaining("Ready."), exitCode: 0 });

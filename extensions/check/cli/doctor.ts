@@ -13,7 +13,7 @@ import { guarded } from "../../../src/guard/guarded.ts";
 import { broughtDiagnoses } from "../../../src/sdk/diagnoses.ts";
 import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "../../../src/sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
-import { count, plural } from "../../../src/terminal/format.ts";
+import { count, duration, plural } from "../../../src/terminal/format.ts";
 import { commandPrefix } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
@@ -22,11 +22,14 @@ import { type FirstPrompt, requireFirstPrompt } from "../../../src/training/conf
 import type { TrainingConfig } from "../../../src/training/config/settings.ts";
 import { checkShownTools } from "../../../src/training/config/shown-tools.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
+import { type Cost, tryOut } from "../cost.ts";
 
 type Check = () => Finding | Promise<Finding>;
 
 export interface DoctorFlags extends SettingValues {
   readonly json?: boolean;
+  /** Also plays episodes: how fast many rows are sampled, and what a run will cost. */
+  readonly play?: boolean;
 }
 
 /** Looks at all that training needs on this machine. @returns the exit code: 1 if something is broken */
@@ -105,7 +108,8 @@ function modelChecks(
     found,
   }: { readonly screen: Screen; readonly diagnosis?: EngineDiagnosis | undefined; readonly found: Found },
 ): NamedCheck[] {
-  const use = samplingUse(config);
+  const use = { ...samplingUse(config), concurrency: rows };
+  const timed = flags.play === true;
   const environment = async (): Promise<Finding> => {
     found.prompt = await promptOf(environmentOf(config, user), config.rollout.episodeTimeoutMs);
     return { state: "good", text: `"${config.environment.name}" starts, with ${plural(found.prompt.tools.length, "tool")}` };
@@ -129,10 +133,14 @@ function modelChecks(
     if (found.folder === undefined) return notTried;
     if (!found.hasDevice) return noDevice;
     found.model = await openModel(found.folder, config.engine, { use, seed: config.seed }, found.played.chat);
-    return found.prompt === undefined ? noPrompt : checkSampling(found.model, found.prompt, config);
+    return found.prompt === undefined ? noPrompt : checkSampling(found.model, found.prompt, config, timed);
+  };
+  const cost = () => {
+    if (found.model === undefined) return notTried;
+    return found.prompt === undefined ? noPrompt : checkCost(found.model, found.played, user);
   };
   const measured = diagnosis?.speed;
-  const memory = (folder: string) => diagnosis?.memory(folder, use, trainingUse(config)) ?? notTried;
+  const memory = (folder: string) => diagnosis?.memory(folder, samplingUse(config), trainingUse(config)) ?? notTried;
   return [
     ["environment", environment],
     ["model", model],
@@ -146,6 +154,7 @@ function modelChecks(
           ["speed", () => (found.folder === undefined ? notTried : found.hasDevice ? measured(found.folder) : noDevice)],
         ] as const)),
     ["sampling", sampling],
+    ...(timed ? ([["cost", cost]] as const) : []),
   ];
 }
 
@@ -241,21 +250,56 @@ function callsOf(chat: Chat, needed: boolean): { readonly name: string | null; r
   }
 }
 
-/** Rows and tokens that show sound weights. */
-const rows = 2;
-const maxTokens = 4;
+const costLimitMs = 60_000;
+const longEvaluation = 1800;
 
-/** Several rows at once, twice: what is sampled must be possible, and the same both times. */
-async function checkSampling({ engine, chat }: Model, prompt: FirstPrompt, config: TrainingConfig): Promise<Finding> {
+/** Time of a step, of an evaluation and of the run, from a few episodes. */
+async function checkCost(model: Model, config: TrainingConfig, user: UserConfig): Promise<Finding> {
+  const environment = environmentOf(config, user);
+  const trial = await tryOut(model, environment, config, costLimitMs);
+  if (trial === undefined)
+    return {
+      state: "doubtful",
+      text: `no episode of "${environment.name}" ended within a minute`,
+      advice: "Use a smaller model, fewer tokens (rollout.maxTokens, rollout.maxTurns), or a GPU (--device auto).",
+    };
+  const { samplingPerStep, trainingPerStep, evaluation, whole, tokensPerEpisode, episodes } = trial.cost;
+  const text =
+    `a step takes about ${duration(samplingPerStep + trainingPerStep)} (${duration(samplingPerStep)} to sample), an evaluation ` +
+    `${duration(evaluation)}, the run of ${count(config.steps)} steps ${duration(whole)}; measured on ${count(episodes)} episodes of ` +
+    `${count(tokensPerEpisode)} tokens`;
+  const values = { ...trial.cost } satisfies Cost;
+  if (evaluation < longEvaluation) return { state: "good", text, values };
+  return { state: "doubtful", text, values, advice: "Shorten the evaluation: --set evaluation.tasks=32 --set evaluation.k=1." };
+}
+
+const rows = 32;
+const tokensPerRow = 32;
+/** Rows and tokens that show sound weights. */
+const look = { rows: 2, tokens: 4 };
+
+/**
+ * Several rows at once, twice: what is sampled must be possible, and the same both times.
+ * @param timed with as many rows as say how fast it is
+ */
+async function checkSampling(
+  { engine, chat }: Model,
+  prompt: FirstPrompt,
+  config: TrainingConfig,
+  timed: boolean,
+): Promise<Finding> {
+  const { rows: some, tokens: maxTokens } = timed ? { rows, tokens: tokensPerRow } : look;
   const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
   const sample = () =>
     Promise.all(
-      Array.from({ length: rows }, (_, row) =>
+      Array.from({ length: some }, (_, row) =>
         engine.sample({ context: ids, maxTokens, stopTokens: [], seed: seedOf(config.seed, "doctor", row) }),
       ),
     );
   const first = await sample();
+  const started = performance.now();
   const second = await sample();
+  const seconds = (performance.now() - started) / 1000;
   if (!first.flatMap(({ logprobs }) => logprobs).every((logprob) => logprob <= 0))
     return {
       state: "bad",
@@ -268,5 +312,6 @@ async function checkSampling({ engine, chat }: Model, prompt: FirstPrompt, confi
       text: "the same seeds gave different tokens",
       advice: "Please report this with the output of this command.",
     };
-  return { state: "good", text: "the same twice; advise says how fast, and what a run costs" };
+  if (!timed) return { state: "good", text: "the same twice; --play says how fast, and what a run costs" };
+  return { state: "good", text: `${count((rows * tokensPerRow) / seconds)} tokens/s in ${rows} rows, the same twice` };
 }
