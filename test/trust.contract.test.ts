@@ -218,6 +218,7 @@ const users = (): Readonly<Record<string, readonly [readonly string[], () => Pro
   "eval --model": [["environment"], () => invoke("eval", "--model", folder)],
   "eval --compare": [["environment"], () => invoke("eval", "--compare", folder, "bundled:office")],
   "eval --compare, second": [["environment"], () => invoke("eval", "--compare", "bundled:office", folder)],
+  "trajectory --replay": [["environment"], () => invoke("trajectory", folder, "step-1/0/0", "--replay")],
   rescore: [["environment"], () => invoke("rescore", folder, "--reward", join(folder, "reward.mjs"))],
   "rescore()": [["environment"], sdk(() => rescore(folder, [{ kind: "environment" }]))],
   "runs model": [["model", "engine"], () => invoke("runs", "model", folder, "--out", join(dirname(folder), "written"))],

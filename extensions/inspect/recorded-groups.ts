@@ -1,17 +1,16 @@
-import { ConfigError, RunError } from "../../src/core/errors.ts";
+import { ConfigError } from "../../src/core/errors.ts";
 import { groupBy } from "../../src/core/group-by.ts";
 import type { Group, Trajectory } from "../../src/core/trajectory.ts";
-import type { Environment, Split, Task } from "../../src/environments/environment.ts";
+import type { Split, Task } from "../../src/environments/environment.ts";
 import { whileOpen } from "../../src/environments/lifetime.ts";
 import { readEpisodes, readEvaluations, readMetrics, readRun, readTrajectories, trajectorySteps } from "../../src/runs/read.ts";
-import type { StepRecord } from "../../src/runs/records.ts";
 import { environmentOf, recordedConfig, requireTrustedWorld } from "../../src/sdk/run-environment.ts";
 import { recordedEnvironment } from "../../src/training/config/known-models.ts";
 import type { TrainingConfig } from "../../src/training/config/settings.ts";
-import { taskSamplerOf } from "../../src/training/config/task-samplers/kinds.ts";
-import { taskNamed, tasksAt, trainingTasks } from "../../src/training/config/tasks.ts";
+import { tasksAt } from "../../src/training/config/tasks.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { decodingsOf, episodesOf, isEvaluation, readAsked } from "../../src/training/evaluation/folder.ts";
+import { beginningOf, same } from "./replay.ts";
 
 /** The episodes of a record that are meant. */
 export interface RecordedPart {
@@ -102,37 +101,14 @@ export async function recordedTasks(
   return whileOpen(world, limits, async (environment) => {
     if (steps !== undefined && config !== undefined) {
       const finished = readMetrics(folder);
-      return Promise.all(firsts.map((first, i) => trainedTask(first, steps[i] ?? 0, config, environment, finished)));
+      const places = firsts.map((first, i) =>
+        beginningOf(first, { source: "train", step: steps[i] ?? 0 }, config, environment, finished),
+      );
+      return (await Promise.all(places)).map(({ task }) => task);
     }
     const indices = firsts.map(({ group }) => Number(/(\d+)$/.exec(group)?.[1] ?? 0));
     const tasks = await tasksAt(environment, split, indices, limits.timeoutMs);
     return firsts.map((first, i) => same(tasks[i], first.task));
-  });
-}
-
-/** @param finished steps of the run, which say where the tasks of a later one begin */
-async function trainedTask(
-  { id, group, task: wanted }: Trajectory,
-  step: number,
-  { rollout, seed }: Pick<TrainingConfig, "rollout" | "seed">,
-  environment: Environment,
-  finished: readonly StepRecord[],
-): Promise<Task> {
-  const { tasks, tasksPerStep, split, episodeTimeoutMs: timeoutMs } = rollout;
-  if (taskSamplerOf(tasks).needsOutcomes) return same(await taskNamed(environment, wanted, split, timeoutMs), wanted);
-  const before = finished.filter((record) => record.step < step).map(({ metrics }) => metrics.batchesSampled ?? 1);
-  const batch = before.reduce((sum, batches) => sum + batches, Number(/\/batch-(\d+)\//.exec(id)?.[1] ?? 0));
-  const position = batch * tasksPerStep + Number(/(\d+)$/.exec(group)?.[1] ?? 0);
-  const [task] = await trainingTasks(environment, position, 1, seed, { split, timeoutMs });
-  return same(task, wanted);
-}
-
-/** @throws RunError if the task at an episode's place is not the one that it is of */
-function same(task: Task | undefined, wanted: string): Task {
-  if (task?.id === wanted) return task;
-  throw new RunError("the episode's task", wanted, {
-    expected: `the task at its place, which is "${task?.id}" now`,
-    hint: "The environment or its tasks are others than when the run was made.",
   });
 }
 

@@ -61,21 +61,33 @@ const comparisons: AddCommands = (runs, { screen, examples }) => {
     });
 };
 
-const trajectories: AddCommands = (program, { screen, examples }) => {
-  withModes(debuggable(program.command("trajectory")), { with: ["html"], ignores: ["json"] })
+const trajectories: AddCommands = (program, { screen, exit, examples }) => {
+  const trajectory = withModes(
+    trusting(debuggable(program.command("trajectory"))),
+    { with: ["html"], ignores: ["json", "replay", "config"] },
+    { with: ["replay"], ignores: ["json"] },
+    { with: [], ignores: ["config"] },
+  );
+  trajectory
     .summary("read one episode, and what the update did with it")
     .description("Shows an episode, with the weight, advantage, M and ratio of each turn.")
     .argument("<folder>", "the run's folder")
     .argument("<id>", "the episode's id")
     .option("--json", "print it as it is stored, with all ids and log-probs")
     .option("--html <file>", "write it as one page that needs nothing else, to send to somebody")
+    .option("--replay", "play it once more in its environment, and compare every context with the record")
+    .option("--config <file>", "where an environment of your own is (default: retrograde.config.ts, if it is there)")
     .addHelpText(
       "after",
-      examples("trajectory runs/office-seeupo-1 step-1/0/0", "trajectory runs/office-seeupo-1 step-1/0/0 --html episode.html"),
+      examples(
+        "trajectory runs/office-seeupo-1 step-1/0/0",
+        "trajectory runs/office-seeupo-1 step-1/0/0 --html episode.html",
+        "trajectory runs/office-seeupo-1 step-9/0/0 --replay",
+      ),
     )
     .action(async (folder, id, flags) => {
       const { trajectoryCommand } = await import("./trajectory.ts");
-      await trajectoryCommand(folder, id, flags, screen);
+      exit(await trajectoryCommand(folder, id, flags, screen));
     });
 };
 

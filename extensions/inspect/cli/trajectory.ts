@@ -8,15 +8,10 @@ import { findPosition, type IndexPosition } from "../filter.ts";
 import { summedWeights } from "../phrases.ts";
 import { type RecordedCredit, readCredits } from "../read-credits.ts";
 import { readIndex, TrajectoryReader } from "../read-index.ts";
+import type { TrajectoryFlags } from "./trajectory-replay.ts";
 
-export interface TrajectoryFlags {
-  readonly json?: boolean;
-  /** The file of a page of it. */
-  readonly html?: string;
-}
-
-/** One episode, and what the update did with each of its turns. */
-export async function trajectoryCommand(folder: string, id: string, flags: TrajectoryFlags, screen: Screen): Promise<void> {
+/** One episode, and what the update did with each of its turns. @returns the exit code */
+export async function trajectoryCommand(folder: string, id: string, flags: TrajectoryFlags, screen: Screen): Promise<number> {
   readRun(folder);
   const index = readIndex(folder);
   const position = findPosition(index, id);
@@ -25,9 +20,12 @@ export async function trajectoryCommand(folder: string, id: string, flags: Traje
       expected: `the id of one of this run's, such as "${index[0]?.id[0] ?? "step-1/0/0"}"`,
     });
   const trajectory = new TrajectoryReader(folder).read(position.line, position.at);
+  if (flags.replay === true)
+    return (await import("./trajectory-replay.ts")).replayCommand(folder, position, trajectory, flags, screen);
   if (flags.html !== undefined) (await import("./trajectory-html.ts")).htmlCommand(folder, trajectory, flags.html, screen);
   else if (flags.json) screen.line(JSON.stringify(trajectory, null, 2));
   else await show(folder, position, trajectory, screen);
+  return 0;
 }
 
 async function show(folder: string, { line }: IndexPosition, trajectory: Trajectory, screen: Screen): Promise<void> {
