@@ -8,11 +8,11 @@ import { defineBranchRule, type ForkPoint, type PlayedAction } from "./rule-kind
  *
  *   BS_t = Z(H_t) · Z(Ω_t)          Z(x) = (x − mean x) / (std x + 1e-6) over the tokens of one rollout's actions
  *
- * H_t is the entropy of the distribution that token t was drawn from. Ω_t, the gain in likelihood of what followed (objectives/appo.ts), is
- * exactly 1 where the policy that scores is the one that sampled, as in every rollout here: BS_t = Z(H_t). That is half of the rule, and the
- * paper finds entropy alone an unreliable sign of influence. The published code has this form for branching while it samples
- * (`APPOBrancher`). Where it multiplies by Z(Ω_t), it samples with one engine, scores with another under the same weights, and so
- * standardises what their arithmetic differs by. Ω counts in the update, which has moved.
+ * H_t is the entropy of the distribution that token t was drawn from. Ω_t is the gain in likelihood of what followed (objectives/appo.ts) under the
+ * policy that scores, over the one that sampled. Here they are one policy in one arithmetic: every Ω_t is exactly 1, its Z is 0, and the product
+ * would order nothing. So BS_t = Z(H_t), which the published code falls back to while it samples (`APPOBrancher`). Where it multiplies by Z(Ω_t),
+ * another engine scores under the same weights, before any update: Z then standardises what two arithmetics differ by. Ω counts in the update,
+ * whose policy has moved. The paper finds entropy alone an unreliable sign of influence.
  *
  * As in the code: tokens that are white space are no points, a fork follows its token, and forks do not branch again. Other than there: the
  * last token of an action is no point, since nothing follows it; rollouts without a score have none; with fewer points than leaves the rest
