@@ -146,7 +146,7 @@ export function goldenSuite(session: SessionOptions, { thorough }: { readonly th
       }
 
       const graph = new TrainingGraph(config, logprobHead, session);
-      const logprobs = await graph.backward(batch, [weights], parameters, gradients);
+      const logprobs = await graph.backward({ batch, weights: [weights] }, parameters, gradients);
       await graph.close();
       // About 40 terms of size 10, each 1e-5 from PyTorch's at most.
       expect(Math.abs(logprobs.reduce((sum, logprob, i) => sum + weights[i] * logprob, 0) - objective)).toBeLessThan(1e-3);

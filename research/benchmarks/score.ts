@@ -95,7 +95,8 @@ function scoreLine({ id, golds, prediction }: PredictionLine, ability: "math" | 
 
 /** Reads one line. @throws EnvError naming the line, the field and what was expected */
 function readPrediction({ value, where }: FileRecord, questions: ReadonlyMap<string, Question> | undefined): PredictionLine {
-  const { id, question, output, response, prediction: own, answer, gold: given } = read(predictionSchema, value, where);
+  const line = read(predictionSchema, value, where);
+  const { id, question, output, response, prediction: own } = line;
   const written = output ?? response;
   if (own === undefined && written === undefined)
     throw new EnvError(`${where}: output`, undefined, {
@@ -103,7 +104,7 @@ function readPrediction({ value, where }: FileRecord, questions: ReadonlyMap<str
     });
   // Runs of a question may name it in different ways.
   const known = questions?.get(question ?? "") ?? questions?.get(id ?? "");
-  const golds = goldsOfLine(where, id, question, given ?? answer, known, questions !== undefined);
+  const golds = goldsOfLine(where, line, known, questions !== undefined);
   const prediction = own ?? (predictionOf(written ?? "") || lastLines(written ?? ""));
   return { id: known?.question ?? id ?? question ?? where, question: known?.question ?? question, golds, prediction };
 }
@@ -115,9 +116,7 @@ function metricsOf(prediction: string, golds: readonly string[], ability: "math"
 
 function goldsOfLine(
   where: string,
-  id: string | undefined,
-  question: string | undefined,
-  own: string | readonly string[] | undefined,
+  { id, question, answer, gold: own = answer }: z.output<typeof predictionSchema>,
   known: Question | undefined,
   hasFile: boolean,
 ): readonly string[] {

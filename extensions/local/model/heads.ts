@@ -1,8 +1,7 @@
-import type { Graph } from "../graph/graph.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { adapterShapes } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
-import type { Parameters } from "./parameters.ts";
+import type { GraphModel } from "./parameters.ts";
 import { normWeight, unembed } from "./transformer.ts";
 
 /** The end of a model that is trained: what is read off the hidden state before each scored token. */
@@ -13,21 +12,21 @@ export interface Head {
    * @param hidden [M, D], as `decoder` returns them
    * @returns one number a token each, [M, 1]; the first is what passes return, all can be differentiated
    */
-  read(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): readonly [Tensor, ...Tensor[]];
+  read(model: GraphModel, hidden: Tensor): readonly [Tensor, ...Tensor[]];
 }
 
 /** log π of the scored tokens, tempered. */
 export const logprobHead: Head = {
   parameterShapes: adaptedShapes,
-  read: (g, config, weight, hidden) => [g.selectLogprobs(temperedLogits(g, config, weight, hidden), targets(g))],
+  read: (model, hidden) => [model.g.selectLogprobs(temperedLogits(model, hidden), targets(model))],
 };
 
 /** log π of the scored tokens, and the entropy of the distribution that they were drawn from. */
 export const entropyHead: Head = {
   parameterShapes: adaptedShapes,
-  read: (g, config, weight, hidden) => {
-    const logits = temperedLogits(g, config, weight, hidden);
-    return [g.selectLogprobs(logits, targets(g)), g.entropy(logits)];
+  read: (model, hidden) => {
+    const logits = temperedLogits(model, hidden);
+    return [model.g.selectLogprobs(logits, targets(model)), model.g.entropy(logits)];
   },
 };
 
@@ -44,8 +43,9 @@ export const valueHead: Head = {
     shapes.set(valueBias, [1]);
     return shapes;
   },
-  read: (g, config, weight, hidden) => {
-    const normed = g.mul(hidden, normWeight(g, config, weight, "model.norm"));
+  read: (model, hidden) => {
+    const { g, weight } = model;
+    const normed = g.mul(hidden, normWeight(model, "model.norm"));
     return [g.add(g.matmul(normed, weight(valueWeight), { transB: true }), weight(valueBias))];
   },
 };
@@ -54,10 +54,10 @@ function adaptedShapes(config: ModelConfig): Map<string, readonly number[]> {
   return new Map([...parameterShapes(config), ...adapterShapes(config)]);
 }
 
-function temperedLogits(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): Tensor {
-  return g.mul(unembed(g, config, weight, hidden), g.input("inverseTemperature", [1]));
+function temperedLogits(model: GraphModel, hidden: Tensor): Tensor {
+  return model.g.mul(unembed(model, hidden), model.g.input("inverseTemperature", [1]));
 }
 
-function targets(g: Graph): Tensor {
+function targets({ g }: GraphModel): Tensor {
   return g.input("targets", ["M", 1], "int32");
 }

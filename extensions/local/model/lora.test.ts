@@ -88,7 +88,7 @@ describe("as PEFT computes it in float64 (test/golden/lora.py)", () => {
       for (const [j, at] of scored.entries()) summed[at] += weights[sample][j];
     const gradients = new Map([...adapter].map(([name, { length }]) => [name, new Float32Array(length)]));
     const graph = new TrainingGraph(config, logprobHead, { threads: 1, trained: [...adapter.keys()] });
-    await graph.backward(batch, [summed], parameters, gradients);
+    await graph.backward({ batch, weights: [summed] }, parameters, gradients);
     await graph.close();
     const expected = await readSafetensors(golden("lora/gradients.safetensors"));
     expect([...gradients.keys()].sort()).toEqual([...expected.keys()].sort());

@@ -5,7 +5,7 @@ import { Session } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { Arrays } from "./arrays.ts";
 import { type Lora, type ModelConfig, parameterShapes } from "./model-config.ts";
-import type { Parameters } from "./parameters.ts";
+import type { GraphModel, Parameters } from "./parameters.ts";
 
 /**
  * LoRA (arXiv:2106.09685, §4.1): the base W [out, in] is frozen, A [r, in] and B [out, r] are trained beside it.
@@ -106,14 +106,7 @@ export function switchedOff<Placed>(
 }
 
 /** `product` = W·x of a module, with (α/r)·B(A·x) where the module is a target. No matrix of W's size is made, nor its gradient. */
-export function addAdapter(
-  g: Graph,
-  { lora }: ModelConfig,
-  weight: Parameters,
-  module: string,
-  x: Tensor,
-  product: Tensor,
-): Tensor {
+export function addAdapter({ g, config: { lora }, weight }: GraphModel, module: string, x: Tensor, product: Tensor): Tensor {
   if (lora === undefined || !lora.targets.includes(lastPart(module))) return product;
   const low = g.matmul(x, weight(matrixOf(module, "A")), { transB: true });
   return g.add(product, g.matmul(low, weight(matrixOf(module, "B")), { transB: true, alpha: lora.alpha / lora.rank }));
@@ -123,7 +116,7 @@ export function addAdapter(
  * Looks up W + (α/r)·B·A where it is asked for W. Of constants, ONNX Runtime computes that once, when the session is made: of standard
  * operators, which is why the scale is no attribute of the product.
  */
-export function mergedParameters(g: Graph, config: ModelConfig, weight: Parameters): Parameters {
+export function mergedParameters({ g, config, weight }: GraphModel): Parameters {
   const { lora } = config;
   return (name) => {
     const module = name.replace(/\.weight$/, "");

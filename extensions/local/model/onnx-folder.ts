@@ -56,8 +56,8 @@ function cachedGraph({ config, parameters }: Model): Graph {
     const mask = maskOf(typeOf(config, layer) === "sliding" ? config.window : undefined);
     return g.attention(q, keys, values, mask, attentionScale(config));
   };
-  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms: false });
-  g.output("logits", unembed(g, config, weight, hidden));
+  const model = { g, config, weight, foldNorms: false };
+  g.output("logits", unembed(model, decoder(model, { tokens, positions }, attend)));
   holdRotations(g, config);
   return g;
 }

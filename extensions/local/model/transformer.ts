@@ -3,7 +3,7 @@ import type { Tensor } from "../graph/tensor.ts";
 import { type LayerType, moduleName } from "./architectures.ts";
 import { addAdapter, configOfLayer } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
-import type { Parameters } from "./parameters.ts";
+import type { GraphModel } from "./parameters.ts";
 import { type Rotate, rotations } from "./rotation.ts";
 
 /** Looks parameters, or their arrays, up by name. @throws RangeError for a name that the model does not have */
@@ -43,11 +43,6 @@ export interface Queries {
 }
 
 export interface DecoderOptions {
-  /**
-   * Whether the weights of norms go into the matrices that follow, and matrices with the same input are joined. Free where weights are
-   * constants; where they are inputs, it pays if a matrix has fewer rows than there are tokens.
-   */
-  readonly foldNorms?: boolean;
   /** All tokens if left out. `attend` then gets P queries in the last layer. */
   readonly queries?: Queries;
   /** Needed where layers are convolutions. */
@@ -56,27 +51,29 @@ export interface DecoderOptions {
 
 /** @returns the final hidden states [B, T, D], or [B, P, D] of the queries, after the last norm but without its weight */
 export function decoder(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
+  model: GraphModel,
   { tokens, positions }: TokenInputs,
   attend: Attend,
-  { foldNorms, queries, lookBack }: DecoderOptions = {},
+  { queries, lookBack }: DecoderOptions = {},
 ): Tensor {
+  const { g, config, weight } = model;
   const rotate = rotations(g, config);
   const embedded = g.gather(weight("model.embed_tokens.weight"), tokens);
   let x = config.embeddingScale === undefined ? embedded : g.mul(embedded, g.scalar(config.embeddingScale));
   for (let layer = 0; layer < config.layers; layer++) {
-    const here = configOfLayer(config, layer);
-    const inLayer = (name: string) => weight(`model.layers.${layer}.${name}`);
-    const options = { foldNorms, queries: layer === config.layers - 1 ? queries : undefined };
+    const here: GraphModel = {
+      ...model,
+      config: configOfLayer(config, layer),
+      weight: (name) => weight(`model.layers.${layer}.${name}`),
+    };
+    const asked = layer === config.layers - 1 ? queries : undefined;
     if (typeOf(config, layer) === "conv") {
       if (lookBack === undefined) throw new RangeError("a convolution that cannot look back");
-      x = convolutionLayer(g, here, inLayer, x, (u) => lookBack(layer, u), options);
+      x = convolutionLayer(here, x, (u) => lookBack(layer, u), asked);
       continue;
     }
     const attendHere = (q: Tensor, k: Tensor, v: Tensor) => attend(layer, q, k, v);
-    x = decoderLayer(g, here, inLayer, { x, positions }, rotate(typeOf(config, layer)), attendHere, options);
+    x = decoderLayer(here, { x, positions }, rotate(typeOf(config, layer)), attendHere, asked);
   }
   return g.rmsNormalise(x, config.rmsNormEps);
 }
@@ -91,28 +88,25 @@ export function typeOf({ layerTypes }: ModelConfig, layer: number): LayerType {
  *   x ← x + Wd·( silu(Wg·norm(x)) ∘ Wu·norm(x) )
  * Gemma's has GELU instead of silu, norms by 1 + w, and a norm of what is added: x ← x + norm(Wo·…), x ← x + norm(Wd·…).
  * Each W·x gains an adapter's s·B(A·x) where the configuration has one.
- * @param weight by the name inside of the layer
  * @returns [B, T, D], or [B, P, D] where only some tokens are queries
  */
 function decoderLayer(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
+  layer: GraphModel,
   { x, positions }: LayerInput,
   rotate: Rotate,
   attend: (q: Tensor, k: Tensor, v: Tensor) => Tensor,
-  { foldNorms, queries }: DecoderOptions = {},
+  queries: Queries | undefined,
 ): Tensor {
+  const { g, config } = layer;
   const [rows, length] = x.shape;
-  const project = (input: LayerInput, names: readonly Projection[]) =>
-    projections(g, config, weight, input, rotate, names, { foldNorms });
+  const project = (input: LayerInput, names: readonly Projection[]) => projections(layer, input, rotate, names);
   const read = queries ? g.gather(g.reshape(x, [`${rows}*${length}`, config.hiddenSize]), queries.tokens) : x;
   const [q, k, v] = queries
     ? [...project({ x: read, positions: queries.positions }, ["q"]), ...project({ x, positions }, ["k", "v"])]
     : project({ x, positions }, ["q", "k", "v"]);
   const found = attend(q, k, v);
   const attended = read.shape[1] === 1 ? found : g.transpose(found, [0, 2, 1, 3]);
-  return afterAttention(g, config, weight, read, attended, { foldNorms });
+  return afterAttention(layer, read, attended);
 }
 
 /**
@@ -120,15 +114,14 @@ function decoderLayer(
  *   b, c, u = Wi·norm(x);   x ← x + Wo·( c ∘ Σ_d w_d ∘ (b ∘ u)[t − d] ),   d = 0 … L − 1;   then the MLP
  */
 function convolutionLayer(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
+  layer: GraphModel,
   x: Tensor,
   lookBack: (u: Tensor) => readonly Tensor[],
-  { foldNorms, queries }: DecoderOptions,
+  queries: Queries | undefined,
 ): Tensor {
+  const { g, config, weight } = layer;
   const [rows, length] = x.shape;
-  const { c, u } = gatesAndValues(g, config, weight, x, { foldNorms });
+  const { c, u } = gatesAndValues(layer, x);
   const columns = g.split(weight("conv.conv.weight"), 2, Array(config.convKernel).fill(1)).toReversed();
   const [first, ...others] = [u, ...lookBack(u)].map((value, d) => g.mul(value, g.reshape(columns[d], [config.hiddenSize])));
   const mixed = g.mul(
@@ -137,20 +130,15 @@ function convolutionLayer(
   );
   const ofQueries = (value: Tensor) =>
     queries ? g.gather(g.reshape(value, [`${rows}*${length}`, config.hiddenSize]), queries.tokens) : value;
-  return afterMixing(g, config, weight, "conv.out_proj", ofQueries(x), ofQueries(mixed), { foldNorms });
+  return afterMixing(layer, "conv.out_proj", ofQueries(x), ofQueries(mixed));
 }
 
 /**
  * Computes what a convolutional layer makes of x [B, T, D]: the gates c [B, T, D], and the values u [B, T, D] that are added up.
  */
-export function gatesAndValues(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
-  x: Tensor,
-  options: Pick<DecoderOptions, "foldNorms"> = {},
-): { readonly c: Tensor; readonly u: Tensor } {
-  const [product] = normedLinear(g, config, weight, x, "input_layernorm", ["conv.in_proj"], options);
+export function gatesAndValues(layer: GraphModel, x: Tensor): { readonly c: Tensor; readonly u: Tensor } {
+  const { g, config } = layer;
+  const [product] = normedLinear(layer, x, "input_layernorm", ["conv.in_proj"]);
   const [b, c, u] = g.split(product, 2, Array(3).fill(config.hiddenSize));
   return { c, u: g.mul(b, u) };
 }
@@ -166,24 +154,22 @@ export type Projection = "q" | "k" | "v";
 
 /** @returns for each name the heads [B, H, T, size] that attention takes; queries and keys are rotated */
 export function projections(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
+  layer: GraphModel,
   { x, positions }: LayerInput,
   rotate: Rotate,
   names: readonly Projection[],
-  options: Pick<DecoderOptions, "foldNorms"> = {},
 ): readonly Tensor[] {
+  const { g, config, weight } = layer;
   const { heads, kvHeads, headDim, rmsNormEps } = config;
   const modules = names.map((name) => `self_attn.${name}_proj`);
-  const products = normedLinear(g, config, weight, x, "input_layernorm", modules, options);
+  const products = normedLinear(layer, x, "input_layernorm", modules);
   return products.map((product, i) => {
     const name = names[i];
     const biased = config.attentionBias ? g.add(product, weight(`${modules[i]}.bias`)) : product;
     const apart = headsOf(g, biased, x, name === "q" ? heads : kvHeads, headDim);
     if (name === "v") return apart;
     const norm = `self_attn.${name}_norm`;
-    const normed = config.qkNorm ? g.mul(g.rmsNormalise(apart, rmsNormEps), normWeight(g, config, weight, norm)) : apart;
+    const normed = config.qkNorm ? g.mul(g.rmsNormalise(apart, rmsNormEps), normWeight(layer, norm)) : apart;
     return rotate(normed, positions);
   });
 }
@@ -195,69 +181,50 @@ function headsOf(g: Graph, product: Tensor, { shape: [rows, length] }: Tensor, h
 }
 
 /** The rest of a layer. @param x [B, T, D] its input @param attended [B, T, H, size] @returns [B, T, D] */
-export function afterAttention(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
-  x: Tensor,
-  attended: Tensor,
-  options: Pick<DecoderOptions, "foldNorms"> = {},
-): Tensor {
+export function afterAttention(layer: GraphModel, x: Tensor, attended: Tensor): Tensor {
+  const { g, config } = layer;
   const merged = g.reshape(attended, [x.shape[0], x.shape[1], config.heads * config.headDim]);
-  return afterMixing(g, config, weight, "self_attn.o_proj", x, merged, options);
+  return afterMixing(layer, "self_attn.o_proj", x, merged);
 }
 
 /** The rest of a layer. @param output the module behind attention, or a convolution @param mixed what that made of x */
-export function afterMixing(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
-  output: string,
-  x: Tensor,
-  mixed: Tensor,
-  options: Pick<DecoderOptions, "foldNorms"> = {},
-): Tensor {
+export function afterMixing(layer: GraphModel, output: string, x: Tensor, mixed: Tensor): Tensor {
+  const { g, config } = layer;
   const added = (value: Tensor, norm: string) =>
-    config.sandwichNorms ? g.mul(g.rmsNormalise(value, config.rmsNormEps), normWeight(g, config, weight, norm)) : value;
-  const between = g.add(x, added(linear(g, config, weight, mixed, output), "post_attention_layernorm"));
+    config.sandwichNorms ? g.mul(g.rmsNormalise(value, config.rmsNormEps), normWeight(layer, norm)) : value;
+  const between = g.add(x, added(linear(layer, mixed, output), "post_attention_layernorm"));
   const norm = config.sandwichNorms ? "pre_feedforward_layernorm" : "post_attention_layernorm";
-  const [gate, up] = normedLinear(g, config, weight, between, norm, ["mlp.gate_proj", "mlp.up_proj"], options);
+  const [gate, up] = normedLinear(layer, between, norm, ["mlp.gate_proj", "mlp.up_proj"]);
   const activated = config.activation === "gelu" ? g.gelu(gate) : g.silu(gate);
-  return g.add(between, added(linear(g, config, weight, g.mul(activated, up), "mlp.down_proj"), "post_feedforward_layernorm"));
+  return g.add(between, added(linear(layer, g.mul(activated, up), "mlp.down_proj"), "post_feedforward_layernorm"));
 }
 
 /** Returns what a norm multiplies by. */
-export function normWeight(g: Graph, { architecture, normOffset }: ModelConfig, weight: Parameters, norm: string): Tensor {
-  const given = weight(`${moduleName(architecture, norm)}.weight`);
-  return normOffset ? g.add(given, g.scalar(1)) : given;
+export function normWeight({ g, config, weight }: GraphModel, norm: string): Tensor {
+  const given = weight(`${moduleName(config.architecture, norm)}.weight`);
+  return config.normOffset ? g.add(given, g.scalar(1)) : given;
 }
 
-function linear(g: Graph, config: ModelConfig, weight: Parameters, input: Tensor, name: string): Tensor {
+function linear(layer: GraphModel, input: Tensor, name: string): Tensor {
+  const { g, config, weight } = layer;
   const module = moduleName(config.architecture, name);
-  return addAdapter(g, config, weight, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
+  return addAdapter(layer, module, input, g.matmul(input, weight(`${module}.weight`), { transB: true }));
 }
 
 /** W·norm(x) for each module's W. */
-function normedLinear(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
-  input: Tensor,
-  norm: string,
-  names: readonly string[],
-  { foldNorms = foldsNorms(config) }: Pick<DecoderOptions, "foldNorms">,
-): readonly Tensor[] {
+function normedLinear(layer: GraphModel, input: Tensor, norm: string, names: readonly string[]): readonly Tensor[] {
+  const { g, config, weight, foldNorms = foldsNorms(config) } = layer;
   const normalised = g.rmsNormalise(input, config.rmsNormEps);
-  const scale = normWeight(g, config, weight, norm);
+  const scale = normWeight(layer, norm);
   const normed = g.mul(normalised, scale);
-  if (!foldNorms) return names.map((name) => linear(g, config, weight, normed, name));
+  if (!foldNorms) return names.map((name) => linear(layer, normed, name));
   const modules = names.map((name) => moduleName(config.architecture, name));
   const matrices = modules.map((module) => weight(`${module}.weight`));
   const joined = matrices.length === 1 ? matrices[0] : g.concat(matrices, 0);
   const product = g.matmul(normalised, g.mul(joined, scale), { transB: true });
-  if (matrices.length === 1) return [addAdapter(g, config, weight, modules[0], normed, product)];
+  if (matrices.length === 1) return [addAdapter(layer, modules[0], normed, product)];
   const widths = matrices.map(({ shape }) => Number(shape[0]));
-  return g.split(product, 2, widths).map((part, i) => addAdapter(g, config, weight, modules[i], normed, part));
+  return g.split(product, 2, widths).map((part, i) => addAdapter(layer, modules[i], normed, part));
 }
 
 /**
@@ -269,9 +236,10 @@ function foldsNorms({ hiddenSize }: ModelConfig): boolean {
 }
 
 /** Logits [M, V] of hidden states [M, D] as `decoder` returns them. */
-export function unembed(g: Graph, config: ModelConfig, weight: Parameters, hidden: Tensor): Tensor {
+export function unembed(model: GraphModel, hidden: Tensor): Tensor {
+  const { g, config, weight } = model;
   const head = config.tieWordEmbeddings ? "model.embed_tokens.weight" : "lm_head.weight";
-  return g.matmul(g.mul(hidden, normWeight(g, config, weight, "model.norm")), weight(head), { transB: true });
+  return g.matmul(g.mul(hidden, normWeight(model, "model.norm")), weight(head), { transB: true });
 }
 
 export function attentionScale(config: ModelConfig): number {

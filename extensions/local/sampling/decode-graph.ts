@@ -32,8 +32,8 @@ export function decodeGraph(config: ModelConfig, weights: ReadonlyMap<string, re
     const seen = window !== undefined && typeOf(config, layer) === "sliding" ? narrow : mask;
     return g.apply("columnAttention", [q, write("Keys", layer, k), write("Values", layer, v), seen], { scale })[0];
   };
-  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms: false });
-  unembed(g, config, weight, g.reshape(hidden, ["R", hiddenSize]));
+  const model = { g, config, weight, foldNorms: false };
+  unembed(model, g.reshape(decoder(model, { tokens, positions }, attend), ["R", hiddenSize]));
   const logits = g.outputLast("logits");
   const tempered = g.mul(logits, inverseTemperatures);
   g.softmax(tempered);

@@ -327,9 +327,9 @@ function samplingGraph(
     weights.set(name, weightsAsInputs ? g.input(name, shape) : g.constant(data, shape, name));
   // Arithmetic of constants is done once, when the session is made: then an adapter costs nothing for a token. Of inputs it is not.
   const found = parametersOf(weights);
-  const weight = weightsAsInputs ? found : mergedParameters(g, model, found);
+  const weight = weightsAsInputs ? found : mergedParameters({ g, config: model, weight: found });
   const config = weightsAsInputs ? model : { ...model, lora: undefined };
-  const foldNorms = !weightsAsInputs;
+  const built = { g, config, weight, foldNorms: !weightsAsInputs };
   const { kvHeads, headDim, hiddenSize } = config;
   const tokens = g.input("tokens", ["R", "C"], "int32");
   const positions = g.input("positions", ["R", "C"], "int64");
@@ -347,8 +347,8 @@ function samplingGraph(
     const seen = typeOf(config, layer) === "sliding" ? windowed : mask;
     return g.apply("cachedAttention", [q, k, v, cachedKeys, cachedValues, seen], { scale })[0];
   };
-  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { foldNorms, lookBack: lookBackInputs(g, config) });
-  const logits = unembed(g, config, weight, g.gather(g.reshape(hidden, ["R*C", hiddenSize]), read));
+  const hidden = decoder(built, { tokens, positions }, attend, { lookBack: lookBackInputs(g, config) });
+  const logits = unembed(built, g.gather(g.reshape(hidden, ["R*C", hiddenSize]), read));
   g.output("logits", logits);
   const tempered = g.mul(logits, inverseTemperatures);
   const probabilities = g.softmax(tempered);

@@ -33,7 +33,10 @@ export const hostAdamW: AdamWArithmetic = {
     const scales = { ...options, ...scalesOf(options, steps, norm) };
     for (const [name, numbers] of parameter.arrays) {
       const [g, m, v] = [gradient, first, second].map(({ arrays }) => parametersOf(arrays)(name));
-      await turns.over(numbers.length, (from, to) => climb(numbers, g, m, v, from, to, scales));
+      await turns.over(numbers.length, (from, to) => {
+        const [parameter, gradient, first, second] = [numbers, g, m, v].map((all) => all.subarray(from, to));
+        climb(parameter, gradient, first, second, scales);
+      });
     }
     return norm;
   },
@@ -87,11 +90,9 @@ function climb(
   gradient: Float32Array,
   first: Float32Array,
   second: Float32Array,
-  from: number,
-  to: number,
   { beta1, beta2, epsilon, clipScale, decay, stepSize, secondScale }: StepOptions & ReturnType<typeof scalesOf>,
 ): void {
-  for (let i = from; i < to; i++) {
+  for (let i = 0; i < parameter.length; i++) {
     const g = gradient[i] * clipScale;
     const m = beta1 * first[i] + (1 - beta1) * g;
     const v = beta2 * second[i] + (1 - beta2) * g * g;

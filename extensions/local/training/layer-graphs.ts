@@ -4,7 +4,7 @@ import type { Tensor } from "../graph/tensor.ts";
 import type { LayerType } from "../model/architectures.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import type { Parameters } from "../model/parameters.ts";
+import type { GraphModel } from "../model/parameters.ts";
 import { rotations } from "../model/rotation.ts";
 import {
   afterAttention,
@@ -63,28 +63,20 @@ function projectionsGraph(
   const g = new Graph();
   const x = g.input("x", [1, "T", config.hiddenSize]);
   const positions = g.input("positions", [1, "T"], "int64");
-  const { weight, used } = lazyParameters(g, context);
+  const model = lazyModel(g, context);
   const made =
     type === "conv"
-      ? convolutionInputs(g, config, weight, x, names)
-      : projections(g, config, weight, { x, positions }, rotations(g, config)(type), names).map((t) =>
-          g.transpose(t, [0, 2, 1, 3]),
-        );
+      ? convolutionInputs(model, x, names)
+      : projections(model, { x, positions }, rotations(g, config)(type), names).map((t) => g.transpose(t, [0, 2, 1, 3]));
   if (!backward) return withOutputs(g, Object.fromEntries(names.map((name, i) => [name, made[i]])));
   const seeds = names.map((name, i) => g.input(upstreamOf(name), made[i].shape));
-  return withGradients(context, g, made, seeds, { x }, used);
+  return withGradients(context, model, made, seeds, { x });
 }
 
 /** The gates take the place of queries, and the values that are added up that of keys, as heads [1, T, 1, D]. */
-function convolutionInputs(
-  g: Graph,
-  config: ModelConfig,
-  weight: Parameters,
-  x: Tensor,
-  names: readonly Projection[],
-): readonly Tensor[] {
-  const { c, u } = gatesAndValues(g, config, weight, x);
-  return names.map((name) => g.reshape(name === "q" ? c : u, [1, "T", 1, config.hiddenSize]));
+function convolutionInputs(model: GraphModel, x: Tensor, names: readonly Projection[]): readonly Tensor[] {
+  const { c, u } = gatesAndValues(model, x);
+  return names.map((name) => model.g.reshape(name === "q" ? c : u, [1, "T", 1, model.config.hiddenSize]));
 }
 
 /** Attention of one block: q [1, Q, H, size], k and v [1, S, Hk, size], mask [1, 1, Q, S] → o; backward, o and upstream/o → gradients of q, k, v. */
@@ -111,12 +103,12 @@ function afterGraph(context: PartContext, type: LayerType, backward: boolean): P
   const x = g.input("x", [1, "T", config.hiddenSize]);
   const convolves = type === "conv";
   const mixed = g.input("o", [1, "T", ...(convolves ? [1, config.hiddenSize] : [config.heads, config.headDim])]);
-  const { weight, used } = lazyParameters(g, context);
+  const model = lazyModel(g, context);
   const y = convolves
-    ? afterMixing(g, config, weight, "conv.out_proj", x, g.reshape(mixed, [1, "T", config.hiddenSize]))
-    : afterAttention(g, config, weight, x, mixed);
+    ? afterMixing(model, "conv.out_proj", x, g.reshape(mixed, [1, "T", config.hiddenSize]))
+    : afterAttention(model, x, mixed);
   if (!backward) return withOutputs(g, { y });
-  return withGradients(context, g, [y], [g.input(upstreamOf("y"), y.shape)], { x, o: mixed }, used);
+  return withGradients(context, model, [y], [g.input(upstreamOf("y"), y.shape)], { x, o: mixed });
 }
 
 /** Hidden states x [M, D] of the last layer → the head's numbers. Also those come with the gradients. */
@@ -124,23 +116,28 @@ function headGraph(context: PartContext, backward: boolean): PartGraph {
   const { config, head } = context;
   const g = new Graph();
   const x = g.input("x", ["M", config.hiddenSize]);
-  const { weight, used } = lazyParameters(g, context);
-  const numbers = head.read(g, config, weight, g.rmsNormalise(x, config.rmsNormEps));
+  const model = lazyModel(g, context);
+  const numbers = head.read(model, g.rmsNormalise(x, config.rmsNormEps));
   g.output(numbersOf(0), numbers[0]);
   if (!backward) return { graph: g, trained: [] };
   const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
-  return withGradients(context, g, numbers, weights, { x }, used);
+  return withGradients(context, model, numbers, weights, { x });
+}
+
+interface LazyModel extends GraphModel {
+  /** The parameters that were asked for. */
+  readonly used: ReadonlyMap<string, Tensor>;
 }
 
 /** Parameters become inputs when they are first asked for. */
-function lazyParameters(g: Graph, { shapeOf }: PartContext): { weight: Parameters; used: ReadonlyMap<string, Tensor> } {
+function lazyModel(g: Graph, { config, shapeOf }: PartContext): LazyModel {
   const used = new Map<string, Tensor>();
   const weight = (name: string) => {
     const tensor = used.get(name) ?? g.input(name, shapeOf(name));
     used.set(name, tensor);
     return tensor;
   };
-  return { weight, used };
+  return { g, config, weight, used };
 }
 
 function withOutputs(g: Graph, outputs: Readonly<Record<string, Tensor>>): PartGraph {
@@ -151,13 +148,12 @@ function withOutputs(g: Graph, outputs: Readonly<Record<string, Tensor>>): PartG
 /** Adds the gradients of activations and of those parameters that are trained. */
 function withGradients(
   { isTrained }: PartContext,
-  g: Graph,
+  { g, used }: LazyModel,
   of: readonly Tensor[],
   seeds: readonly Tensor[],
   activations: Readonly<Record<string, Tensor>>,
-  parameters: ReadonlyMap<string, Tensor>,
 ): PartGraph {
-  const trained = [...parameters].filter(([name]) => isTrained(name));
+  const trained = [...used].filter(([name]) => isTrained(name));
   const wanted = [...Object.entries(activations), ...trained];
   const gradients = differentiate(
     g,

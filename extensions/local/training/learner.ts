@@ -13,7 +13,8 @@ import { DeviceSums, type Gradients } from "./gradient-sums.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import type { ParameterStore, Placed } from "./parameter-store.ts";
 import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
-import { type Pass, Passes } from "./passes.ts";
+import { Passes } from "./passes.ts";
+import type { Pass } from "./training-graph.ts";
 
 /** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
 export const shortRow = 768;

@@ -252,7 +252,7 @@ test("a packed batch has the log-probs and gradients of its samples computed one
     const batch = packBatch(packRows(samples, limit));
     const weights = new Float32Array(batch.targets.length);
     for (const { sample: index, scored } of batch.scoredSamples) for (const at of scored) weights[at] += weightOf(index);
-    const values = await graph.backward(batch, [weights], parameters, gradients);
+    const values = await graph.backward({ batch, weights: [weights] }, parameters, gradients);
     for (const { sample: index, scored } of batch.scoredSamples) logprobs[index] = scored.map((at) => values[at]);
     return { logprobs, gradients };
   };

@@ -7,7 +7,7 @@ import type { PackedBatch } from "./packing.ts";
 import type { Placed, Shapes } from "./parameter-store.ts";
 import { isLayered, passLimits, wholeGraphBytes } from "./pass-sizes.ts";
 import { RecomputingGraph } from "./recompute.ts";
-import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
+import { type Pass, type TrainableModel, TrainingGraph } from "./training-graph.ts";
 
 /**
  * A whole graph that held more than this in a pass is closed before actions are sampled with new weights, unless there is memory for both
@@ -15,14 +15,6 @@ import { type TrainableModel, TrainingGraph } from "./training-graph.ts";
  * that it takes have to be fetched.
  */
 export const restBytes = 320 * 2 ** 20;
-
-/** A pass over one micro-batch: forward, and backward too where weights of the head's numbers are given. */
-export interface Pass {
-  readonly batch: PackedBatch;
-  /** [M] for each number that the head reads: as many as there are choose the head. */
-  readonly weights?: readonly Float32Array[];
-  readonly temperature?: number;
-}
 
 export interface PassesOptions extends SessionOptions {
   /** Names and shapes of the parameters that learn. */
@@ -61,19 +53,14 @@ export class Passes {
   }
 
   /** @returns the head's first number of each scored token, [M] */
-  async forward({ batch, temperature }: Pass, parameters: Placed): Promise<Float32Array> {
-    return (await this.#graph(batch, 1)).forward(batch, parameters, temperature);
+  async forward(pass: Pass, parameters: Placed): Promise<Float32Array> {
+    return (await this.#graph(pass.batch, 1)).forward(pass, parameters);
   }
 
   /** Adds to the gradients, as `TrainableModel.backward`. @returns as `forward` */
-  async backward(
-    { batch, weights = [], temperature }: Pass,
-    parameters: Placed,
-    gradients: Gradients,
-    empty: boolean,
-  ): Promise<Float32Array> {
-    const graph = await this.#graph(batch, weights.length);
-    return graph.backward(batch, weights, parameters, gradients, temperature, empty);
+  async backward(pass: Pass, parameters: Placed, gradients: Gradients, empty: boolean): Promise<Float32Array> {
+    const graph = await this.#graph(pass.batch, pass.weights?.length ?? 0);
+    return graph.backward(pass, parameters, gradients, empty);
   }
 
   /**

@@ -33,13 +33,13 @@ export function distance(a: Float32Array, b: Float32Array): number {
 }
 
 export async function pass(graph: TrainableModel, head: Head, parameters: Arrays, trained: readonly string[]) {
-  const numbers = await graph.forward(batch, parameters, 1.3);
+  const numbers = await graph.forward({ batch, temperature: 1.3 }, parameters);
   const gradients = new Map(trained.map((name) => [name, new Float32Array(parameters.get(name)?.length ?? 0)]));
   const stream = randomStream(2, "weights");
   const weights = (head === entropyHead ? [1, 2] : [1])
     .map(() => batch.targets.map(() => 0))
     .map((x) => Float32Array.from(x, () => stream.normal()));
-  expect(await graph.backward(batch, weights, parameters, gradients, 1.3)).toHaveLength(numbers.length);
+  expect(await graph.backward({ batch, weights, temperature: 1.3 }, parameters, gradients)).toHaveLength(numbers.length);
   await graph.close();
   return { numbers, gradients };
 }

@@ -64,9 +64,9 @@ test("passes that are asked for at once do not mix", async () => {
   const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
   const graph = new RecomputingGraph(config, logprobHead, { threads: 1 });
   const other = packBatch(packRows(samples.slice(3), 40));
-  const [a, b] = await Promise.all([graph.forward(batch, parameters), graph.forward(other, parameters)]);
-  expect(a).toEqual(await graph.forward(batch, parameters));
-  expect(b).toEqual(await graph.forward(other, parameters));
+  const [a, b] = await Promise.all([graph.forward({ batch }, parameters), graph.forward({ batch: other }, parameters)]);
+  expect(a).toEqual(await graph.forward({ batch }, parameters));
+  expect(b).toEqual(await graph.forward({ batch: other }, parameters));
   await graph.close();
 });
 
@@ -84,7 +84,7 @@ test("in a wide model, whose norms are not folded into matrices, gradients agree
   const weights = Float32Array.from(batch.targets, () => stream.normal());
   const graph = new TrainingGraph(config, logprobHead, { threads: 1, trained });
   const gradients = arraysOf(logprobHead.parameterShapes(config), () => 0);
-  await graph.backward(batch, [weights], parameters, gradients);
+  await graph.backward({ batch, weights: [weights] }, parameters, gradients);
   const checked: string[] = [];
   // Along its own direction, the slope of Σ w·log π is the gradient's norm; one parameter at a time, so that none hides another.
   for (const name of trained.filter((each) => each.startsWith("model.layers.0."))) {
@@ -95,7 +95,7 @@ test("in a wide model, whose norms are not folded into matrices, gradients agree
         name,
         parameter.map((value, i) => value + (distance * gradient[i]) / norm),
       );
-      return (await graph.forward(batch, moved)).reduce((sum, logprob, m) => sum + logprob * weights[m], 0);
+      return (await graph.forward({ batch }, moved)).reduce((sum, logprob, m) => sum + logprob * weights[m], 0);
     };
     const step = 1e-2;
     if (norm < 1e-2) continue; // rounding would hide it

@@ -17,6 +17,7 @@ import { arrayOf, type Placed, placedRows } from "./parameter-store.ts";
 import { blockQueries, pieceTokens } from "./pass-sizes.ts";
 import { addRows, type Piece, piecesOf, rowsOf, scale } from "./rows.ts";
 import { ScratchArrays } from "./scratch.ts";
+import type { Pass } from "./training-graph.ts";
 import { gradientOf, pick, type TrainableModel } from "./training-graph.ts";
 
 const embedding = "model.embed_tokens.weight";
@@ -55,7 +56,7 @@ export class RecomputingGraph implements TrainableModel {
     this.#headPass = new HeadPass(config, this.#parts, this.#arrays, pieceTokens);
   }
 
-  forward(batch: PackedBatch, parameters: Placed, temperature = 1): Promise<Float32Array> {
+  forward({ batch, temperature = 1 }: Pass, parameters: Placed): Promise<Float32Array> {
     return this.#inTurn(async () => {
       const flat = this.#flatten(batch);
       const hidden = await this.#throughLayers(flat, parameters, (layer) => layer % 2);
@@ -63,16 +64,9 @@ export class RecomputingGraph implements TrainableModel {
     });
   }
 
-  backward(
-    batch: PackedBatch,
-    weights: readonly Float32Array[],
-    parameters: Placed,
-    gradients: Gradients,
-    temperature = 1,
-    empty = false,
-  ): Promise<Float32Array> {
+  backward(pass: Pass, parameters: Placed, gradients: Gradients, empty = false): Promise<Float32Array> {
     const sums = sumsOf(gradients, empty);
-    return this.#inTurn(() => this.#backward(batch, weights, parameters, sums, temperature));
+    return this.#inTurn(() => this.#backward(pass, parameters, sums));
   }
 
   async close(): Promise<void> {
@@ -93,11 +87,9 @@ export class RecomputingGraph implements TrainableModel {
   }
 
   async #backward(
-    batch: PackedBatch,
-    weights: readonly Float32Array[],
+    { batch, weights = [], temperature = 1 }: Pass,
     parameters: Placed,
     gradients: GradientSums,
-    temperature: number,
   ): Promise<Float32Array> {
     const { layers, hiddenSize, embeddingScale = 1 } = this.#config;
     const flat = this.#flatten(batch);
@@ -156,11 +148,12 @@ export class RecomputingGraph implements TrainableModel {
       const { input, positions } = of;
       const part = await this.#parts.get({ part: "projections", names, type: typeOf(this.#config, layer) }, false, layer);
       for (const name of names) made[name] = this.#arrays.get(name, positions.length * this.#width(name, layer));
-      for (const { start, end } of this.#pieces(positions.length)) {
+      for (const piece of this.#pieces(positions.length)) {
+        const { start, end } = piece;
         const into = names.map(
           (name) => [name, this.#rows(made[name] ?? input, start, end, this.#headShape(name, layer))] as const,
         );
-        await part.session.runInto(this.#projectionFeeds(part, parameters, layer, of, start, end), Object.fromEntries(into));
+        await part.session.runInto(this.#projectionFeeds(part, parameters, layer, of, piece), Object.fromEntries(into));
       }
     }
     return { v: new Float32Array(), ...made } as QueriesKeysValues;
@@ -218,8 +211,9 @@ export class RecomputingGraph implements TrainableModel {
       const { input, positions, tokens } = of;
       const part = await this.#parts.get({ part: "projections", names, type: typeOf(this.#config, layer) }, true, layer);
       const ofInput = this.#arrays.get("adjoint/x", input.length);
-      for (const { start, end } of this.#pieces(positions.length)) {
-        const feeds = this.#projectionFeeds(part, parameters, layer, of, start, end);
+      for (const piece of this.#pieces(positions.length)) {
+        const { start, end } = piece;
+        const feeds = this.#projectionFeeds(part, parameters, layer, of, piece);
         for (const name of names) feeds[upstreamOf(name)] = this.#rows(adjoints[name], start, end, this.#headShape(name, layer));
         await this.#parts.runBackward(part, layer, gradients, feeds, {
           [gradientOf("x")]: this.#rows(ofInput, start, end, [hiddenSize]),
@@ -275,8 +269,7 @@ export class RecomputingGraph implements TrainableModel {
     parameters: Placed,
     layer: number,
     { input, positions, rotations }: { input: Float32Array; positions: BigInt64Array; rotations: Record<string, Feed> },
-    start: number,
-    end: number,
+    { start, end }: Piece,
   ): Record<string, Feed> {
     const feeds = {
       ...this.#parts.parameterFeeds(part, parameters, layer),

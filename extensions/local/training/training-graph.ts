@@ -23,27 +23,25 @@ export interface TrainingGraphOptions extends SessionOptions {
   readonly trained?: readonly string[];
 }
 
+/** A pass over one micro-batch: forward, and backward too where weights of the head's numbers are given. */
+export interface Pass {
+  readonly batch: PackedBatch;
+  /** [M] for each number that the head reads: as many as there are choose the head. */
+  readonly weights?: readonly Float32Array[];
+  /** Of log-probs; values have none. Default 1. */
+  readonly temperature?: number;
+}
+
 /** A model whose head's numbers, and gradients of their weighted sum, can be computed. */
 export interface TrainableModel {
-  /**
-   * @param temperature of log-probs; values have none
-   * @returns the head's first number of each of the M scored tokens: log π, or V
-   */
-  forward(batch: PackedBatch, parameters: Placed, temperature?: number): Promise<Float32Array>;
+  /** @returns the head's first number of each of the M scored tokens: log π, or V */
+  forward(pass: Pass, parameters: Placed): Promise<Float32Array>;
   /**
    * Adds ∂(Σ_o Σ_m w_om·number_om)/∂θ to `gradients`, for every parameter that is trained.
-   * @param weights [M] for each number o that the head reads
    * @param empty whether `gradients` count as zeros, whatever they hold: what is written first need not be added then
    * @returns as `forward`
    */
-  backward(
-    batch: PackedBatch,
-    weights: readonly Float32Array[],
-    parameters: Placed,
-    gradients: Gradients,
-    temperature?: number,
-    empty?: boolean,
-  ): Promise<Float32Array>;
+  backward(pass: Pass, parameters: Placed, gradients: Gradients, empty?: boolean): Promise<Float32Array>;
   close(): Promise<void>;
 }
 
@@ -72,22 +70,16 @@ export class TrainingGraph implements TrainableModel {
     this.#trained = trained ?? [...this.#shapes.keys()];
   }
 
-  async forward(batch: PackedBatch, parameters: Placed, temperature = 1): Promise<Float32Array> {
+  async forward(pass: Pass, parameters: Placed): Promise<Float32Array> {
     const { session, inputs } = await (this.#forward ??= this.#open({ backward: false }));
     const numbers = numbersOf(0);
-    return (await session.run(pick(this.#feeds(batch, parameters, temperature), inputs), [numbers]))[numbers];
+    return (await session.run(pick(this.#feeds(pass, parameters), inputs), [numbers]))[numbers];
   }
 
-  async backward(
-    batch: PackedBatch,
-    weights: readonly Float32Array[],
-    parameters: Placed,
-    gradients: Gradients,
-    temperature = 1,
-    empty = false,
-  ): Promise<Float32Array> {
+  async backward(pass: Pass, parameters: Placed, gradients: Gradients, empty = false): Promise<Float32Array> {
+    const { batch, weights = [] } = pass;
     const { session, inputs } = await (this.#backward ??= this.#open({ backward: true }));
-    const feeds = this.#feeds(batch, parameters, temperature);
+    const feeds = this.#feeds(pass, parameters);
     weights.forEach((data, output) => {
       feeds[weightsOf(output)] = { data, shape: [data.length, 1] };
     });
@@ -120,7 +112,7 @@ export class TrainingGraph implements TrainableModel {
   }
 
   /** All that a head may ask for. */
-  #feeds(batch: PackedBatch, parameters: Placed, temperature: number): Record<string, Feed> {
+  #feeds({ batch, temperature = 1 }: Pass, parameters: Placed): Record<string, Feed> {
     const { rows, length, queryCount } = batch;
     const feeds: Record<string, Feed> = {
       tokens: { data: batch.tokens, shape: [rows, length] },
@@ -159,17 +151,17 @@ function trainingGraph(config: ModelConfig, head: Head, trained: readonly string
   const predictors = g.input("predictors", ["M"], "int32");
   const parameters = new Map<string, Tensor>();
   for (const [name, shape] of head.parameterShapes(config)) parameters.set(name, g.input(name, shape));
-  const weight = parametersOf(parameters);
+  const model = { g, config, weight: parametersOf(parameters) };
 
   const scale = attentionScale(config);
   const attend: Attend = (layer, q, k, v) => g.attention(q, k, v, maskOf(layer), scale);
-  const hidden = decoder(g, config, weight, { tokens, positions }, attend, { queries, lookBack: lookBackInputs(g, config) });
+  const hidden = decoder(model, { tokens, positions }, attend, { queries, lookBack: lookBackInputs(g, config) });
   const scored = g.gather(g.reshape(hidden, ["B*P", config.hiddenSize]), predictors);
-  const numbers = head.read(g, config, weight, scored);
+  const numbers = head.read(model, scored);
   g.output(numbersOf(0), numbers[0]);
   if (trained.length > 0) {
     const weights = numbers.map((_, output) => g.input(weightsOf(output), ["M", 1]));
-    const gradients = differentiate(g, numbers, weights, trained.map(weight));
+    const gradients = differentiate(g, numbers, weights, trained.map(model.weight));
     gradients.forEach((gradient, i) => {
       g.output(gradientOf(trained[i]), gradient);
     });
