@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { ConversationReply, ConversationRequest } from "../../src/chat/conversation.ts";
 import { optionsDoor } from "../../src/core/door.ts";
 import { EnvError } from "../../src/core/errors.ts";
@@ -8,6 +7,7 @@ import type { Environment, Played, Score, TokenPolicy } from "../../src/environm
 import type { InferenceModel } from "../inference/model.ts";
 import { agentModelName, type RunningInference, serveInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
+import { newKey } from "./new-key.ts";
 import { inEpisodeSpan } from "./tracing.ts";
 
 /** An agent by someone else, and the tasks that it is given. */
@@ -164,10 +164,6 @@ export function scoreOf(given: number | AgentScore | undefined): AgentScore {
     expected: "a number, or an object with a number in `reward`",
     hint: "Return it, and await what is a promise.",
   });
-}
-
-function newKey(): string {
-  return `sk-${randomBytes(24).toString("base64url")}`;
 }
 
 function refusedText(refusals: readonly string[]): string {

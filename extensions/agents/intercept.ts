@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { randomBytes } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import http, { type ClientRequest } from "node:http";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
@@ -9,6 +8,7 @@ import { agentModelName } from "../inference/server.ts";
 import { environmentOfAgent } from "./agent.ts";
 import { type AgentTarget, Episodes } from "./episodes.ts";
 import { contextHeader, startGateway } from "./gateway.ts";
+import { newKey } from "./new-key.ts";
 
 /** An attempt at a task, by an agent of this process. */
 export interface InterceptedEpisode {
@@ -104,7 +104,7 @@ async function during<T>(
   { prompt, target, signal, mustAsk = false }: InterceptedEpisode,
   run: (access: OwnAccess) => Promise<T>,
 ): Promise<T> {
-  const apiKey = `sk-${randomBytes(24).toString("base64url")}`;
+  const apiKey = newKey();
   const episode = episodes.begin(apiKey, prompt, target);
   let over: (() => void) | undefined;
   const abandon = () => {

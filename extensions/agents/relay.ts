@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
 import { request as httpsRequest } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -7,6 +6,7 @@ import { jsonOf } from "../../src/core/json.ts";
 import { isRecord } from "../../src/core/record.ts";
 import { isFaultOfServer } from "./blame.ts";
 import { type Heard, Hearing } from "./heard.ts";
+import { newKey } from "./new-key.ts";
 import type { AgentEndpoint } from "./served-agent-model.ts";
 
 /** A way to the server of a model on which each attempt has a key of its own: its answers show whose fault the end of the attempt is. */
@@ -58,7 +58,7 @@ export async function openRelay(server: Server): Promise<Relay> {
   return {
     baseUrl: `http://127.0.0.1:${(relay.address() as AddressInfo).port}${target.pathname.replace(/\/$/, "")}`,
     open: () => {
-      const apiKey = `sk-${randomBytes(24).toString("base64url")}`;
+      const apiKey = newKey();
       const seen: Seen = { waiting: 0, answered: 0, fault: undefined, bodies: [] };
       attempts.set(apiKey, seen);
       const fault = () => seen.fault ?? (seen.waiting > 0 && seen.answered === 0 ? "no answer to its first request" : undefined);

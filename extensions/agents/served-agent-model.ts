@@ -1,10 +1,10 @@
-import { randomBytes } from "node:crypto";
 import { modelFolder, openModel, samplingUse } from "../../src/sdk/model.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { engineModel } from "../inference/engine-model.ts";
 import type { InferenceModel } from "../inference/model.ts";
 import { serveInference } from "../inference/server.ts";
+import { newKey } from "./new-key.ts";
 
 /** Settings of a model of this machine that is served to an agent. */
 export interface ServedModelOptions {
@@ -32,7 +32,7 @@ export async function serveToAgents(
   const use = samplingUse(config);
   const folder = await modelFolder({ model, environment: { name: "agent" }, engine }, undefined, use);
   const opened = await openModel(folder, engine, { use, seed: config.seed }, chat);
-  const apiKey = `sk-${randomBytes(24).toString("base64url")}`;
+  const apiKey = newKey();
   const served = engineModel(opened.engine, opened.chat, undefined, config.seed);
   const byKey = new Map([[apiKey, temperature === undefined ? served : atTemperature(served, temperature)]]);
   const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [apiKey], models: new Map(), byKey });

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { readArguments } from "../../src/chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest } from "../../src/chat/conversation.ts";
 import { shownTools } from "../../src/chat/reply.ts";
@@ -13,6 +12,7 @@ import { noThreads } from "../inference/anthropic-messages.ts";
 import type { ChatModel, ConverseOptions, InferenceModel } from "../inference/model.ts";
 import { serveInference, unknownRoute } from "../inference/server.ts";
 import type { Exchange } from "./demonstrations.ts";
+import { newKey } from "./new-key.ts";
 import type { TeacherUsage } from "./record-file.ts";
 import type { RelayedAttempt } from "./relay.ts";
 import type { AskedTeacher, TeacherMessage, TeacherRequest } from "./scripted-teacher.ts";
@@ -98,10 +98,6 @@ export async function openTeacher(teacher: AskedTeacher): Promise<Teacher> {
     };
   };
   return { baseUrl: `${server.baseUrl}/v1`, open, stopped: () => stopped, close: () => server.close() };
-}
-
-function newKey(): string {
-  return `sk-${randomBytes(24).toString("base64url")}`;
 }
 
 function tooLong(cause: CompletionError): HttpError {

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import type { ConversationRequest } from "../../src/chat/conversation.ts";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError, RetrogradeError, reasonOf } from "../../src/core/errors.ts";
@@ -10,6 +9,7 @@ import { plural } from "../../src/terminal/format.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import type { AttemptingAgent } from "../agents/agent-attempts.ts";
 import { guardedAgent, openAgent, rewardError } from "../agents/agent-attempts.ts";
+import { newKey } from "../agents/new-key.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
 import type { AgentTraining } from "../agents/train-agent.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -355,8 +355,4 @@ function tokensOf(messages: ConversationRequest["messages"], tools: readonly Too
 /** 0 of none: a policy whose attempts have no score. */
 function meanOf(values: readonly number[]): number {
   return values.length === 0 ? 0 : mean(values);
-}
-
-function newKey(): string {
-  return `sk-${randomBytes(24).toString("base64url")}`;
 }

@@ -48,14 +48,13 @@ function everyTrajectory(problem: Problem, { leaves }: Layout): Omit<Batch, "wei
   return made;
 }
 
-/** One group of G trajectories for every context, sampled from a policy. */
+/** One group of G trajectories for every context. @param probabilities of the leaves, by which they are sampled */
 export function sampledBatch(
   problem: Problem,
   layout: Layout,
-  policy: Policy,
+  probabilities: Float64Array,
   groupSize: number,
   random: Random,
-  probabilities: Float64Array = leafProbabilities(layout, policy, chancesFor(problem)),
 ): Batch {
   const { contexts } = problem.size;
   const chosen: number[] = [];

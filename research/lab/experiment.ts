@@ -133,7 +133,7 @@ export function follow(
   const probabilitiesOf = (policy: Policy) => leafProbabilities(layout, policy, chancesFor(problem));
   const batchOf = (policy: Policy, probabilities: Float64Array, from: Random): Batch =>
     sampled
-      ? sampledBatch(problem, layout, policy, rules.groupSize, from, probabilities)
+      ? sampledBatch(problem, layout, probabilities, rules.groupSize, from)
       : exactBatch(problem, layout, policy, probabilities);
   const stepFrom = (policy: Policy, probabilities: Float64Array, from = random) => {
     const batch = batchOf(policy, probabilities, from);

@@ -4,7 +4,17 @@ import { advantagesOf, exactBatch, sampledBatch } from "./batch.ts";
 import { levels, updateKinds } from "./cell.ts";
 import { objective, unitRanges } from "./objective.ts";
 import { optimum } from "./optimum.ts";
-import { expectedReturn, layoutOf, normalise, type Policy, randomPolicy, sights, uniformPolicy } from "./policy.ts";
+import {
+  chancesFor,
+  expectedReturn,
+  layoutOf,
+  leafProbabilities,
+  normalise,
+  type Policy,
+  randomPolicy,
+  sights,
+  uniformPolicy,
+} from "./policy.ts";
 import { drawProblem } from "./problem.ts";
 import { valuesOf } from "./values.ts";
 
@@ -102,7 +112,7 @@ test("a sampled group's advantages are G−1 over G of the unbiased ones: their 
   const draws = 20_000;
   let slope = 0;
   for (let i = 0; i < draws; i++) {
-    const batch = sampledBatch(coin, layout, policy, 2, random);
+    const batch = sampledBatch(coin, layout, leafProbabilities(layout, policy, chancesFor(coin)), 2, random);
     const advantages = advantagesOf(cell, coin, layout, policy, batch);
     const gradient = new Float64Array(2);
     objective(
