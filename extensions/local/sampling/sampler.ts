@@ -304,11 +304,11 @@ export class LocalSampler {
     const longest = Math.max(1, ...present.map((row) => row.tokens.length));
     for (const row of present) await this.#rows.reserve(row, row.tokens.length + row.pending.length);
     const isLong = present.length === 1 && longest * cacheBytesOfToken(this.#config) > prefillCacheBytes;
-    const { capacity: cachedTokens, ...cache } = (isLong ? this.#rows.viewOf(present[0]) : undefined) ?? {
+    const cached = (isLong ? this.#rows.viewOf(present[0]) : undefined) ?? {
       capacity: longest,
       ...(await this.#rows.gather(present, longest, this.#scratch.cache)),
     };
-    const outputs = await this.#step(graph, present, chunk, cachedTokens, cache);
+    const outputs = await this.#step(graph, present, chunk, cached);
     await this.#settle();
     this.#stats.prefilledTokens += present.reduce((sum, row) => sum + Math.min(chunk, row.pending.length), 0);
     await this.#advance(present, chunk, outputs, share);
@@ -321,7 +321,7 @@ export class LocalSampler {
     const steps: { readonly rows: readonly Row[]; readonly outputs: StepOutputs }[] = [];
     for (const { rows, capacity, cache, view } of this.#rows.pools()) {
       if (rows.every((row) => row.pending.length > 1)) continue;
-      const step = () => this.#step(graph, rows, 1, capacity, view(), steps.length);
+      const step = () => this.#step(graph, rows, 1, { capacity, ...view() }, steps.length);
       steps.push({ rows, outputs: await (this.#device?.decode(rows, cache) ?? step()) });
     }
     await this.#settle();
@@ -333,13 +333,12 @@ export class LocalSampler {
     graph: SamplingGraph,
     rows: readonly Row[],
     chunk: number,
-    cachedTokens: number,
-    cache: Entries,
+    { capacity, ...cached }: Entries & { readonly capacity: number },
     place?: number,
   ): Promise<StepOutputs> {
-    const inputs = stepInputs(rows, chunk, cachedTokens, this.#scratch.mask);
+    const inputs = stepInputs(rows, chunk, capacity, this.#scratch.mask);
     const logits = rows.some((row) => needsLogits(row.choice));
-    return graph.step({ ...inputs, ...cache }, { logits, place });
+    return graph.step({ ...inputs, ...cached }, { logits, place });
   }
 
   /** Caches what was fed, and draws a token for every row that has nothing left to feed. */
