@@ -105,6 +105,11 @@ test("an environment with an expert is taught by it where nothing was rewarded, 
   const state = { plan: { environment, folder: "office", config }, summary: { after: null }, flags: {} };
   const last = async (reward: number) => (await nextSteps({ ...state, metrics: [{ metrics: { reward } }] })).at(-1)?.[0];
   expect(await last(0.5)).toContain("--algorithm grpo");
+  const same = { ...state, summary: { after: null, warnings: { "no-signal": 1 } }, metrics: [{ metrics: { reward: 0.5 } }] };
+  expect((await nextSteps(same)).at(-1)).toEqual([
+    expect.stringContaining("--group-size 16"),
+    expect.stringMatching(/^in no step did attempts at a task differ/),
+  ]);
   const flags = { agent: ["./agent.ts"], tasks: "tasks.jsonl", reward: "./reward.ts", teacher: "./expert.ts", model: "smollm2" };
   const [taught] = (await nextSteps({ ...state, flags, metrics: [{ metrics: { reward: 0.5 } }] })).at(-1) ?? [];
   expect(taught).toContain("--model bundled:office"); // the model that the demonstrations gave

@@ -2,7 +2,7 @@ import { type AddCommands, withSettings } from "./command-tools.ts";
 import { withModes } from "./modes.ts";
 import { evaluationFlags, optionName } from "./settings.ts";
 
-/** Of models of this machine. */
+/** Options of models of this machine. */
 const drawn = ["temperature", "seed", "device", "threads"];
 const ofModels = ["config", "set", "env", "data", "endpoint", "device", "threads"];
 
@@ -23,7 +23,7 @@ export const modelCommands: AddCommands = (program, { screen, errorScreen, exit,
   command
     .summary("measure a model, compare two")
     .description(
-      "Measures a model on tasks of a split, greedily and sampled, with 95 % intervals. --compare pairs two models or evaluations\n" +
+      "Measures a model on tasks of a split, greedily and sampled, with 95 % intervals. --compare pairs two models or evaluations " +
         "task by task; --agent measures an agent.",
     )
     .option("--compare <models...>", "two models, runs, or folders of evaluations: the paired difference, second minus first");

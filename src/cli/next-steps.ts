@@ -20,6 +20,7 @@ type Next = Report["next"];
 
 /** A strong model that many have the key of. */
 const strongModel = "gpt-5-mini@https://api.openai.com/v1";
+const noDifference = "in no step did attempts at a task differ: more of them, or tasks that the model solves sometimes";
 /** The files of an agent that a command does not know: it was trained on conversations alone. */
 const anAgent = "./agent.ts --tasks tasks.jsonl --reward ./reward.ts";
 
@@ -45,7 +46,7 @@ export async function nextSteps({ plan, summary, metrics, flags }: RunState): Pr
         ? withoutSignal(plan, flags)
         : flags.agent !== undefined && flags.teacher !== undefined && summary.warnings?.["one-behaviour"] !== undefined
           ? taughtMore(flags, "the model does the same for all tasks")
-          : otherAlgorithm(config, flags)),
+          : changed(config, flags, !neverDiffered(summary, metrics))),
   ];
 }
 
@@ -69,6 +70,11 @@ function reinforcement(run: string, flags: TrainFlags): Next {
 function neverRewarded({ after }: RunState["summary"], metrics: RunState["metrics"]): boolean {
   const earned = metrics.some(({ metrics: { reward, success } }) => (reward ?? 0) > 0 || (success ?? 0) > 0);
   return metrics.length > 0 && !earned && (after === null || after === undefined || after.mean === 0);
+}
+
+/** True if the attempts at a task earned the same in every step. */
+function neverDiffered({ warnings }: RunState["summary"], metrics: RunState["metrics"]): boolean {
+  return metrics.length > 0 && (warnings?.["no-signal"] ?? 0) >= metrics.length;
 }
 
 /** There is nothing to reinforce, so no algorithm finds a signal. */
@@ -120,15 +126,17 @@ function keptOptions(flags: TrainFlags, ...without: readonly string[]): string[]
   return [...kept, ...(flags.set ?? []).map((assignment) => `--set ${quoted(assignment)}`)];
 }
 
-/** The same command with another algorithm; none where the old one's settings were given. */
-function otherAlgorithm({ algorithm, model }: RunPlan["config"], flags: TrainFlags): Next {
-  const { set = [], teacher, resume } = flags;
-  if (resume === true || set.some((assignment) => assignment.startsWith("algorithm."))) return [];
-  const other = algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo";
+/** The same command with another algorithm, or with more attempts where none differed; none where the old settings were given otherwise. */
+function changed({ algorithm, model, rollout }: RunPlan["config"], flags: TrainFlags, hasSignal: boolean): Next {
+  const { set = [], teacher, resume, replay } = flags;
+  const [option, value, path, why] = hasSignal
+    ? ["--algorithm", algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo", "algorithm.", "the same with another algorithm"]
+    : ["--group-size", 2 * rollout.groupSize, "rollout.groupSize", noDifference];
+  if (resume === true || replay !== undefined || set.some((assignment) => assignment.startsWith(path))) return [];
   // With a teacher, from what its demonstrations gave.
   const from = teacher === undefined ? [] : [`--model ${quoted(shownPath(model))}`];
-  const kept = keptOptions(flags, "--algorithm", ...(teacher === undefined ? [] : ["--model"]));
-  return [[trainingCommand([`--algorithm ${other}`, ...from, ...kept].join(" "), flags), "the same with another algorithm"]];
+  const kept = keptOptions(flags, option, ...(teacher === undefined ? [] : ["--model"]));
+  return [[trainingCommand([`${option} ${value}`, ...from, ...kept].join(" "), flags), why]];
 }
 
 /** An agent is measured with both models; `chat` cannot talk to it. */

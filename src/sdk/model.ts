@@ -25,6 +25,7 @@ import { formatHubName, type HubName, parseHubName } from "../hub/name.ts";
 import { fetchPublished, type PublishedFile, publishedModel, publishedNames } from "../hub/published.ts";
 import { checksumsName, damageOf } from "../runs/checksums.ts";
 import { layout } from "../runs/layout.ts";
+import { commandPrefix, quoted } from "../terminal/invocation.ts";
 import { defaultEnvironment } from "../training/config/defaults.ts";
 import { bundledModels, bundledPrefix, defaultModels, isBundled } from "../training/config/known-models.ts";
 import type { TrainingConfig } from "../training/config/settings.ts";
@@ -98,7 +99,7 @@ export function findModel({ model, environment: { name }, engine }: ModelChoice)
         .join("")}a name on the Hugging Face Hub, "default", "bundled:NAME", ` +
       `or a published model: ${publishedNames.join(", ")}`,
     hint: isRun
-      ? "This run has not finished, so it has no model yet: continue it with --resume, or write a checkpoint's with `runs model`."
+      ? `This run has not finished, so it has no model yet. Continue it: ${commandPrefix()} train --resume --out ${quoted(model)}, or take a checkpoint's: ${commandPrefix()} runs model ${quoted(model)} --out FOLDER.`
       : existsSync(folder)
         ? `The folder is there, but it has no ${needed}.`
         : (didYouMean(model, publishedNames) ??

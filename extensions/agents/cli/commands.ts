@@ -22,7 +22,7 @@ const training: AddCommands = (program, { screen, exit, examples }) => {
   trainAgent
     .summary("train the model of an agent that exists")
     .description(
-      "Trains the model that an agent calls. The agent is a module that exports (prompt) => answer, or a program behind --, which\n" +
+      "Trains the model that an agent calls. The agent is a module that exports (prompt) => answer, or a program behind --, which " +
         "reads its task as JSON and prints its answer. A fifth of the tasks is held out for measuring.",
     )
     .argument("<agent...>", "a module, or a program and its arguments")
@@ -59,7 +59,7 @@ const recording: AddCommands = (program, { screen, exit, examples }) => {
   debuggable(program.command("record"))
     .summary("record demonstrations of an agent with a strong model")
     .description(
-      "Plays an agent's training tasks with a strong model or a scripted expert, and writes the conversations for sft --data.\n" +
+      "Plays an agent's training tasks with a strong model or a scripted expert, and writes the conversations for sft --data. " +
         "The key is OPENAI_API_KEY. A second call with the same --out continues.",
     )
     .argument("<agent...>", "a module, or a program and its arguments")

@@ -41,6 +41,7 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
     ...(timeout === undefined ? {} : { timeoutMs: 1000 * timeout }),
     ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
   };
+  const agentFiles = ` --tasks ${quoted(file)} --reward ${quoted(reward ?? "")} -- ${agent.map(quoted).join(" ")}`;
   const given = { agent: agentOf(agent), tasks, reward: await rewardOf(reward), teacher, out, keep };
   const measuring = tasks.train === tasks.test ? "" : ` (${count(tasks.test.length)} are kept for measuring)`;
   screen.line(`${agent.join(" ")} with ${model}: ${plural(tasks.train.length, "task")}${measuring}`);
@@ -50,9 +51,11 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
   if (record === undefined) return interruptedExitCode;
   for (const line of [...linesOf(record), ...keptLines(record, keep, out)]) screen.line(`   ${line}`);
   screen.line(
-    record.rows === 0
-      ? `Next: read the attempts in ${shownPath(attemptsFile(out))}: they say what the teacher did. A lower --keep costs nothing: it plays no attempt again.`
-      : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student}`,
+    record.usage.requests === 0
+      ? `Next: ${commandPrefix()} check${agentFiles} says why the agent asked its model nothing.`
+      : record.rows === 0
+        ? `Next: read the attempts in ${shownPath(attemptsFile(out))}: they say what the teacher did. A lower --keep costs nothing: it plays no attempt again.`
+        : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student}`,
   );
   if (record.rows > 0) screen.line("Other models: docs/which-model.md");
   return record.rows === 0 ? 1 : 0;

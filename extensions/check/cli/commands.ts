@@ -20,7 +20,7 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
   withModes(withSettings(env.command("check"), environmentCheckFlags), { with: ["sampling"], ignores: ["model"] })
     .summary("what an environment asks for, and what it gives away")
     .description(
-      "Checks an environment before training: success of its expert, of thoughtless policies, of constant answers and of the\n" +
+      "Checks an environment before training: success of its expert, of thoughtless policies, of constant answers and of the " +
         "model; overlap of splits; groups with a signal.",
     )
     .argument("[name]", "the environment; that of the configuration file if left out")
@@ -37,7 +37,7 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
     .command("check <agent...>")
     .summary("is my reward any good? lazy policies against an agent")
     .description(
-      "Plays an agent, as train-agent takes it, with scripted policies in place of its model: silence, an echo, each tool, random tools, constant\n" +
+      "Plays an agent, as train-agent takes it, with scripted policies in place of its model: silence, an echo, each tool, random tools, constant " +
         "answers. Says which are paid, which answers are in prompts, which tasks look alike. Its tools are really called.",
     )
     .option("--tasks <file>", "JSON lines, each with a prompt")
@@ -52,7 +52,7 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
   withSettings(program.command("advise [agent...]"), doctorFlags)
     .summary("which model, and what next")
     .description(
-      "Plays a few episodes before training. Reports whether the model calls tools and finds differing rewards, which published\n" +
+      "Plays a few episodes before training. Reports whether the model calls tools and finds differing rewards, which published " +
         "models fit the memory and time, and the next step. Accepts an agent as train-agent does.",
     )
     .option("--tasks <file>", "of an agent: JSON lines, each with a prompt")

@@ -4,7 +4,7 @@ export const demoCommands: AddCommands = (program, { screen, exit, examples }) =
   debuggable(program.command("demo"))
     .summary("train a published model, on this machine")
     .description(
-      "Downloads SmolLM2-135M-Instruct (98 MB), teaches it the form of answers, trains it by GRPO, and measures it on unseen\n" +
+      "Downloads SmolLM2-135M-Instruct (98 MB), teaches it the form of answers, trains it by GRPO, and measures it on unseen " +
         "tasks and wordings. Called again, it continues.",
     )
     .argument("<model>", "smollm2")

@@ -6,7 +6,7 @@ export const localCommands: AddCommands = (program, { screen, examples }) => {
   trusting(debuggable(program.command("export")))
     .summary("write a model for other programs")
     .description(
-      "Writes a model, or the one that a run trained: as a GGUF file (llama.cpp, Ollama, LM Studio), a Hugging Face folder with a model card\n" +
+      "Writes a model, or the one that a run trained: as a GGUF file (llama.cpp, Ollama, LM Studio), a Hugging Face folder with a model card " +
         "(transformers, vLLM), the same with a model in ONNX (transformers.js), or the run's adapter alone (PEFT).",
     )
     .argument("<model>", "a run's folder, or a model as in `train`")
@@ -21,7 +21,7 @@ export const localCommands: AddCommands = (program, { screen, examples }) => {
   debuggable(program.command("install"))
     .summary("install CUDA's libraries")
     .description(
-      "Installs what engine.device needs and no npm package has: `cuda`, NVIDIA's libraries and the provider of ONNX Runtime, from the Python registry\n" +
+      "Installs what engine.device needs and no npm package has: `cuda`, NVIDIA's libraries and the provider of ONNX Runtime, from the Python registry " +
         "by pip (Linux on x64).",
     )
     .argument("<what>", "cuda")

@@ -13,7 +13,7 @@ export const serveCommands: AddCommands = (program, { screen, exit, examples }) 
   serve
     .summary("serve the engine of this machine, or an environment, to other programs")
     .description(
-      "Serves other programs. --inference: chat completions, and token ids with log-probs for verifiers. --env NAME --as openenv or\n" +
+      "Serves other programs. --inference: chat completions, and token ids with log-probs for verifiers. --env NAME --as openenv or " +
         "ors: an environment.",
     )
     .option("--inference", "serve POST /v1/chat/completions, POST /inference/v1/generate and GET /v1/models")

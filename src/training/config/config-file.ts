@@ -84,6 +84,7 @@ const largestModule = 64 * 2 ** 20;
  */
 export async function loadModule(file: string, defaultExport = true): Promise<unknown> {
   const isNode = runtime().name === "node";
+  if (!existsSync(file)) throw new ConfigError(file, "no file", { expected: "a module that exists" });
   try {
     requireFile(file, largestModule); // a pipe would be read for ever
     const virtualModules = isNode ? await ownEntries(file) : undefined;

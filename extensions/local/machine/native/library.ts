@@ -173,9 +173,9 @@ async function load(): Promise<Library> {
       pointers: (at, count) => koffi.decode(at, koffi.array("void *", count)),
     };
   } catch (cause) {
-    throw new EngineError("ONNX Runtime's C API", reasonOf(cause), {
+    throw new EngineError("ONNX Runtime's C API", reasonOf(cause).split("\n")[0], {
       expected: "the packages koffi and onnxruntime-node for this system",
-      hint: 'Install again with optional packages (npm install --include=optional). device: "cpu" needs neither.',
+      hint: 'npm install --ignore-scripts installs both. device: "cpu" can do without koffi.',
       cause,
     });
   }
