@@ -97,7 +97,6 @@ export const parts: readonly Part[] = [
       "src/files",
       "src/statistics",
       "src/algorithms",
-      "src/completions",
       "src/engines/engine.ts",
       "src/tools",
       "src/chat",
@@ -195,17 +194,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/judge",
     holds: "judges behind endpoints, as a reward ([rewards.md](rewards.md))",
-    knows: [
-      "src/core",
-      "src/statistics",
-      "src/completions",
-      "src/environments",
-      "src/runs",
-      "src/rewards",
-      "src/training",
-      "src/sdk",
-      "src/cli",
-    ],
+    knows: ["src/core", "src/completions", "src/environments", "src/runs", "src/rewards"],
   },
   {
     path: "extensions/remote/shared",
@@ -315,6 +304,7 @@ export const parts: readonly Part[] = [
     holds: "agents that others wrote, as they are: their model calls, their programs, their tasks ([agents.md](agents.md))",
     knows: [
       "src/core",
+      "src/guard",
       "src/files",
       "src/statistics",
       "src/completions",

@@ -9,7 +9,7 @@ export type Parameters = (name: string) => Tensor;
 export interface GraphModel {
   readonly g: Graph;
   readonly config: ModelConfig;
-  /** Of a layer by the name inside of it. */
+  /** Weights by name: of a layer, by the name inside of it. */
   readonly weight: Parameters;
   /**
    * Whether the weights of norms go into the matrices that follow, and matrices with the same input are joined. Free where weights are

@@ -28,7 +28,7 @@ export interface Pass {
   readonly batch: PackedBatch;
   /** [M] for each number that the head reads: as many as there are choose the head. */
   readonly weights?: readonly Float32Array[];
-  /** Of log-probs; values have none. Default 1. */
+  /** Temperature of log-probs; values have none. Default 1. */
   readonly temperature?: number;
 }
 
