@@ -1,6 +1,6 @@
 import "../extensions/engines.ts";
 
-import { type AgentEvaluation, evaluateAgent } from "../extensions/agents/evaluate-agent.ts";
+import { type AgentEvaluation, evaluateInTest } from "../extensions/agents/evaluate-agent.ts";
 import { ConfigError, MeasurementError } from "../src/core/errors.ts";
 import { verdictWithheld } from "../src/core/outcome.ts";
 import type { TaskRequest } from "../src/environments/define.ts";
@@ -39,7 +39,7 @@ async function succeeds<T extends TaskRequest>(
   { atLeast, ...rest }: SuccessOptions<T>,
 ) {
   if (!(atLeast >= 0 && atLeast <= 1)) throw new ConfigError("atLeast", atLeast, { expected: "a share from 0 to 1" });
-  const measuredAgent = await evaluateAgent({ ...rest, agent, tasks });
+  const measuredAgent = await evaluateInTest({ ...rest, agent, tasks });
   const { success, allSucceed, k, tasks: measured } = measuredAgent;
   const withheld = verdictWithheld([measuredAgent], ["the agent"]);
   const first = (what: "errors" | "failures") => measured.flatMap((task) => task[what].filter((each) => each !== undefined));

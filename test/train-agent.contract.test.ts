@@ -238,7 +238,7 @@ test("eval --agent measures one agent with a model of this machine and one of an
   const code = await evalAgentCommand(file, { ...flags, compare: [model, other], out: join(folder, "measured") }, screen, screen);
   fixed.close();
   expect(code).toBe(0);
-  expect(text.out).toMatch(/A {2}.*: 10 tasks\n {3}success 0\.0 %/);
+  expect(text.out).toMatch(/A {2}.*: 10 tasks, sampled as the agent asks, seed 1\n {3}success 0\.0 %/);
   expect(text.out).toMatch(/B {2}.*\n {3}success 100\.0 %/);
   expect(text.out).toMatch(/10 tasks better, 0 worse of 10/);
   expect(text.out).toMatch(

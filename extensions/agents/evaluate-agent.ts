@@ -44,7 +44,19 @@ export interface EvaluatedAgent<T> extends MeasuredAgent<T> {
  * ended by an error of a server, the network or the reward. Such attempts have no score; what an agent throws by itself is its failure, with the
  * reward 0; RunError where `out` is taken
  */
-export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
+export function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
+  return evaluated(evaluation, guardedAgent);
+}
+
+/** As `evaluateAgent`, in a test runner: it watches for stray errors itself, and those of another test are no fault of this agent. */
+export function evaluateInTest<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
+  return evaluated(evaluation, ({ signal = new AbortController().signal }, work) => work(signal));
+}
+
+async function evaluated<T extends TaskRequest>(
+  evaluation: AgentEvaluation<T>,
+  guard: typeof guardedAgent,
+): Promise<EvaluatedAgent<T>> {
   refuseUnknown({ ...evaluation });
   const { model, engine, temperature, seed, out, split = "test", ...rest } = evaluation;
   for (const [name, value] of Object.entries({ engine, temperature, seed }))
@@ -60,9 +72,9 @@ export async function evaluateAgent<T extends TaskRequest>(evaluation: AgentEval
       model === undefined
         ? undefined
         : await (await import("./served-agent-model.ts")).serveToAgents(model, { engine, temperature, seed });
-    const found = await guardedAgent(rest, (signal) =>
-      measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split),
-    ).finally(() => served?.close());
+    const found = await guard(rest, (signal) => measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split)).finally(
+      () => served?.close(),
+    );
     const { k, tasks, scoredBy, episodes } = found;
     const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
     run?.write(
