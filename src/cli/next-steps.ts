@@ -128,11 +128,11 @@ function keptOptions(flags: TrainFlags, ...without: readonly string[]): string[]
 
 /** The same command with another algorithm, or with more attempts where none differed; none where the old settings were given otherwise. */
 function changed({ algorithm, model, rollout }: RunPlan["config"], flags: TrainFlags, hasSignal: boolean): Next {
-  const { set = [], teacher, resume, replay } = flags;
+  const { set = [], teacher, resume } = flags;
   const [option, value, path, why] = hasSignal
     ? ["--algorithm", algorithm.kind.startsWith("seeupo") ? "grpo" : "seeupo", "algorithm.", "the same with another algorithm"]
     : ["--group-size", 2 * rollout.groupSize, "rollout.groupSize", noDifference];
-  if (resume === true || replay !== undefined || set.some((assignment) => assignment.startsWith(path))) return [];
+  if (resume === true || set.some((assignment) => assignment.startsWith(path))) return [];
   // With a teacher, from what its demonstrations gave.
   const from = teacher === undefined ? [] : [`--model ${quoted(shownPath(model))}`];
   const kept = keptOptions(flags, option, ...(teacher === undefined ? [] : ["--model"]));
