@@ -279,3 +279,27 @@ test("each answer is learned once, where it was said; what the agent or a limit 
   );
   expect(drawn).toEqual(["u a w b", "u (a) x c", "p (A) q d", "y (e)"]);
 });
+
+// u → a with two tools; u a w → b with one; u a w b x → c without any
+test("an answer is learned with the tools that its own request showed, not with those of the whole episode", () => {
+  const user = (content: string) => ({ role: "user" as const, content });
+  const says = (content: string, reasoning?: string) => ({ role: "assistant" as const, content, ...(reasoning && { reasoning }) });
+  const tool = (name: string) => ({ name, description: "", parameters: { type: "object" as const }, execute: () => "" });
+  const [find, renew] = [tool("find"), tool("renew")];
+  const [first, second] = [[user("u")], [user("u"), says("a"), user("w")]];
+  const rows = conversationsOf([
+    { messages: first, tools: [find, renew], answer: says("a", "because"), isCut: false },
+    { messages: second, tools: [renew], answer: says("b"), isCut: false },
+    { messages: [...second, says("b"), user("x")], tools: [], answer: says("c"), isCut: false },
+  ]);
+  const drawn = rows.map(({ messages, tools }) => [
+    messages.map(({ content, weight }) => (weight === 0 ? `(${content})` : content)).join(" "),
+    tools.map((each) => (each.function as { name: string }).name).join(" "),
+  ]);
+  expect(drawn).toEqual([
+    ["u a", "find renew"],
+    ["u (a) w b", "renew"],
+    ["u (a) w (b) x c", ""],
+  ]);
+  expect(rows.map(({ messages }) => messages[1]?.reasoning_content)).toEqual(["because", "because", "because"]);
+});

@@ -22,26 +22,30 @@ export interface DemonstrationRow {
 }
 
 /**
- * The conversations of an episode: each that no later request continues, whole. An answer is learned once, in the first conversation that has it;
- * one that a limit cut off is not learned, and neither is what the agent puts into the assistant's mouth.
+ * The conversations of an episode: each that no later request continues with the same tools, whole. An answer is learned once, in the first
+ * conversation that has it and shows its tools; one that a limit cut off is not learned, and neither is what the agent puts into the assistant's mouth.
  *
  *   requests      s u | s u a r | s u' | t v          (a, …: answers; the second continues the first)
  *   conversations s u a r b,  s u' c,  t v d
  */
 export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRow[] {
   const said = new Map<string, Exchange>();
+  const answers = new Map<string, AssistantMessage>();
   const ends = new Set<string>();
   const continued = new Set<string>();
+  const shown = ({ tools }: Exchange) => JSON.stringify(tools.map(toolOf));
   const keysOf = ({ messages, answer }: Exchange) => {
     let key = "";
     return [...messages, answer].map((message) => (key = `${key}\n${keyOf(message)}`));
   };
   for (const exchange of exchanges) {
-    const keys = keysOf(exchange);
+    const spoken = keysOf(exchange);
+    const keys = spoken.map((key) => shown(exchange) + key);
     for (const key of keys.slice(0, -1)) {
       ends.delete(key);
       continued.add(key);
     }
+    answers.set(spoken.at(-1) ?? "", exchange.answer);
     const whole = keys.at(-1) ?? "";
     said.set(whole, exchange);
     if (!continued.has(whole)) ends.add(whole);
@@ -51,18 +55,15 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
     const last = said.get(end);
     if (last === undefined) return [];
     const keys = keysOf(last);
-    const tools = new Map<string, Tool>();
     const messages = [...last.messages, last.answer].map((message, i): Json => {
-      const key = keys[i] ?? "";
-      const origin = message.role === "assistant" ? said.get(key) : undefined;
-      for (const tool of origin?.tools ?? []) tools.set(tool.name, tool);
       if (message.role !== "assistant") return wireOf(message);
-      const isLearned = origin?.isCut === false && !learned.has(key);
+      const key = shown(last) + keys[i];
+      const isLearned = said.get(key)?.isCut === false && !learned.has(key);
       learned.add(key);
-      const { reasoning } = origin?.answer ?? message;
+      const { reasoning } = answers.get(keys[i] ?? "") ?? message;
       return { ...assistantOf(message, reasoning), ...(isLearned ? {} : { weight: 0 }) };
     });
-    return [{ messages, tools: [...tools.values()].map(toolOf) }];
+    return [{ messages, tools: last.tools.map(toolOf) }];
   });
 }
 
