@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { conversationsOf } from "../extensions/agents/demonstrations.ts";
 import { recordAgent } from "../extensions/agents/record-agent.ts";
-import type { AgentEnd } from "../extensions/agents/train-agent.ts";
+import { type AgentEnd, rewardOf } from "../extensions/agents/train-agent.ts";
 import { readMetrics } from "../src/runs/read.ts";
 import { readConversations } from "../src/training/supervised/conversations.ts";
 import { invoke } from "./command-line.ts";
@@ -238,6 +238,26 @@ test("another rule plays nothing again; another teacher, reward or file is refus
   expect(readFileSync(foreign, "utf8")).toBe("mine\n");
 });
 
+test("attempts of an agent or a reward whose code has changed since are refused, what a file imports included", async () => {
+  const files = { "agent.mjs": `export { ask as default } from "./asking.mjs";\n`, "asking.mjs": `export const ask = ${ask};\n` };
+  const changing = mkdtempSync(join(folder, "changing-"));
+  const write = (name: string, text: string) => writeFileSync(join(changing, name), text);
+  for (const [name, text] of Object.entries(files)) write(name, text);
+  write("reward.mjs", `import { most } from "./most.mjs";\nexport default () => most;\n`);
+  write("most.mjs", "export const most = 1;\n");
+  // Modules are read once in a process: the reward stays as it was loaded, its files change.
+  const reward = await rewardOf(join(changing, "reward.mjs"));
+  const given = { agent: join(changing, "agent.mjs"), tasks, reward, teacher: endpoint, out: join(changing, "demos.jsonl") };
+  expect(await recordAgent(given)).toMatchObject({ kept: 3, resumed: 0 });
+  expect(await recordAgent(given)).toMatchObject({ kept: 3, resumed: 3 });
+  write("asking.mjs", files["asking.mjs"].replace("one line", "one line or two"));
+  await expect(recordAgent(given)).rejects.toThrow(/the SHA-256 of the agent is .*two teachers, agents or rewards are not mixed/);
+  write("asking.mjs", files["asking.mjs"]);
+  write("most.mjs", "export const most = 2;\n");
+  await expect(recordAgent(given)).rejects.toThrow(/the SHA-256 of the reward is/);
+  expect(asked.length).toBe(3);
+});
+
 test("a teacher that failed at every task can be repaired; one that has a score is not mixed with another", async () => {
   const out = join(folder, "repaired.jsonl");
   const given = { agent: ask, tasks, reward: () => 1, out };
@@ -283,7 +303,7 @@ test("each answer is learned once, where it was said; what the agent or a limit 
 // u → a with two tools; u a w → b with one; u a w b x → c without any
 test("an answer is learned with the tools that its own request showed, not with those of the whole episode", () => {
   const user = (content: string) => ({ role: "user" as const, content });
-  const says = (content: string, reasoning?: string) => ({ role: "assistant" as const, content, ...(reasoning && { reasoning }) });
+  const says = (content: string, reasoning?: string) => ({ role: "assistant" as const, content, reasoning });
   const tool = (name: string) => ({ name, description: "", parameters: { type: "object" as const }, execute: () => "" });
   const [find, renew] = [tool("find"), tool("renew")];
   const [first, second] = [[user("u")], [user("u"), says("a"), user("w")]];

@@ -31,7 +31,6 @@ export interface DemonstrationRow {
 export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRow[] {
   const said = new Map<string, Exchange>();
   const answers = new Map<string, AssistantMessage>();
-  const ends = new Set<string>();
   const continued = new Set<string>();
   const shown = ({ tools }: Exchange) => JSON.stringify(tools.map(toolOf));
   const keysOf = ({ messages, answer }: Exchange) => {
@@ -41,19 +40,13 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
   for (const exchange of exchanges) {
     const spoken = keysOf(exchange);
     const keys = spoken.map((key) => shown(exchange) + key);
-    for (const key of keys.slice(0, -1)) {
-      ends.delete(key);
-      continued.add(key);
-    }
+    for (const key of keys.slice(0, -1)) continued.add(key);
     answers.set(spoken.at(-1) ?? "", exchange.answer);
-    const whole = keys.at(-1) ?? "";
-    said.set(whole, exchange);
-    if (!continued.has(whole)) ends.add(whole);
+    said.set(keys.at(-1) ?? "", exchange);
   }
   const learned = new Set<string>();
-  return [...ends].flatMap((end) => {
-    const last = said.get(end);
-    if (last === undefined) return [];
+  return [...said].flatMap(([end, last]) => {
+    if (continued.has(end)) return [];
     const keys = keysOf(last);
     const messages = [...last.messages, last.answer].map((message, i): Json => {
       if (message.role !== "assistant") return wireOf(message);

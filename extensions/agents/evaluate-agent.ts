@@ -9,7 +9,7 @@ import { withOwnModels } from "./intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
 import { openRelay } from "./relay.ts";
 import type { AgentEndpoint, ServedModelOptions } from "./served-agent-model.ts";
-import { type AgentTraining, isProgram } from "./train-agent.ts";
+import { type AgentTraining, codeOf, isProgram } from "./train-agent.ts";
 import { trajectoryOf } from "./trajectory.ts";
 
 export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
@@ -128,7 +128,7 @@ async function measured<T extends TaskRequest>(
       episodes.set(id, trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] }));
       return outcome;
     };
-    const found = await measure(tasks, attempt, { ...options, scoredBy: String(reward) });
+    const found = await measure(tasks, attempt, { ...options, scoredBy: codeOf(reward) });
     const ids = tasks.flatMap((_, i) => Array.from({ length: found.k }, (_, j) => `after-${split}-0/${i}/${j}`));
     return { ...found, episodes: ids.flatMap((id) => episodes.get(id) ?? []) };
   } finally {

@@ -62,7 +62,7 @@ export const seed = 1;
 /**
  * Attempts every task k times.
  * @param attempt gives the outcome of one attempt
- * @param scoredBy the text of the reward
+ * @param scoredBy the code of the reward
  * @throws RangeError without tasks; MeasurementError where every attempt, or each of the first eight, ended by an error
  */
 export async function measure<T>(

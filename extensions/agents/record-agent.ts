@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { resolve } from "node:path";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
+import { sha256 } from "../../src/files/code-digests.ts";
 import { readRow } from "../../src/training/supervised/conversations.ts";
 import { guardedAgent, openAgent } from "./agent-attempts.ts";
 import { conversationsOf, masked, teaches } from "./demonstrations.ts";
@@ -13,7 +13,7 @@ import type { Prices } from "./prices.ts";
 import { attemptId, openRecord, type RecordedAttempt, type TeacherUsage } from "./record-file.ts";
 import { type AgentTeacher, type AskedTeacher, askedTeacher } from "./scripted-teacher.ts";
 import { openTeacher, type Teacher } from "./teacher.ts";
-import { type AgentTraining, tasksOf } from "./train-agent.ts";
+import { type AgentTraining, codeOf, tasksOf } from "./train-agent.ts";
 
 export interface AgentRecording<T extends TaskRequest = TaskRequest>
   extends Pick<AgentTraining<T>, "agent" | "tasks" | "reward">,
@@ -70,10 +70,11 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
   const teacher = await askedTeacher(recording.teacher);
   const out = resolve(recording.out);
   const { train: tasks } = tasksOf(recording.tasks);
-  const scoredBy = String(reward);
+  const scoredBy = codeOf(reward);
   const file = openRecord(out, {
     teacher: teacher.identity,
-    scoredBy: createHash("sha256").update(scoredBy).digest("hex"),
+    agent: sha256(codeOf(recording.agent)),
+    scoredBy: sha256(scoredBy),
   });
   const attempts = new Map<string, RecordedAttempt>();
   const spent = [...file.spent];
@@ -153,14 +154,8 @@ async function attemptWith(
   const usage = way.usage();
   const done = { usage, rows: [] };
   if (outcome.kind === "error") return { ...done, outcome: masked(outcome, [apiKey]) };
-  if (usage.requests === 0 && outcome.failure === undefined)
-    return {
-      ...done,
-      outcome: {
-        kind: "error",
-        error: "the agent asked the teacher nothing: is its client one that reads the customary variables?",
-      },
-    };
+  const error = "the agent asked the teacher nothing: is its client one that reads the customary variables?";
+  if (usage.requests === 0 && outcome.failure === undefined) return { ...done, outcome: { kind: "error", error } };
   const rows = masked(conversationsOf(way.exchanges()).filter(teaches), [apiKey, way.apiKey]);
   const unreadable = rows.length === 0 ? "no answer that can be learned" : reasonAgainst(rows);
   return { outcome: masked(outcome, [apiKey]), usage, rows, ...(unreadable === undefined ? {} : { unreadable }) };

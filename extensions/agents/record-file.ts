@@ -18,7 +18,7 @@ const rowSchema = z.strictObject({
   messages: z.array(z.record(z.string(), z.unknown())),
   tools: z.array(z.record(z.string(), z.unknown())),
 });
-const headSchema = z.strictObject({ teacher: z.string(), scoredBy: z.string() });
+const headSchema = z.strictObject({ teacher: z.string(), agent: z.string(), scoredBy: z.string() });
 const outcomeSchema = z.discriminatedUnion("kind", [
   z.strictObject({ kind: z.literal("score"), reward: z.number(), success: z.boolean(), failure: z.string().optional() }),
   z.strictObject({ kind: z.literal("error"), error: z.string() }),
@@ -38,7 +38,7 @@ const attemptSchema = z.strictObject({
 export type TeacherUsage = z.infer<typeof usageSchema>;
 export type RecordedAttempt = z.infer<typeof attemptSchema>;
 
-/** The teacher and the reward: attempts under others do not belong together. */
+/** The teacher, the agent and the reward: attempts under others do not belong together. */
 export type RecordHead = z.infer<typeof headSchema>;
 
 /** The attempts of a recording, each written as it ends. */
@@ -65,7 +65,7 @@ export function attemptId(task: object, attempt: number): string {
 
 /**
  * Opens the attempts beside a file of demonstrations, for this process alone.
- * @throws ConfigError for demonstrations of another origin, and attempts under another teacher or reward; RunError if another process records there
+ * @throws ConfigError for demonstrations of another origin, and attempts under another teacher, agent or reward; RunError if another process records there
  */
 export function openRecord(out: string, head: RecordHead): RecordFile {
   const file = attemptsFile(out);
@@ -105,11 +105,12 @@ function readAttempts(file: string, head: RecordHead): RecordedAttempt[] {
     writeFileAtomic(file, [JSON.stringify(head), ...rest].map((line) => `${line}\n`).join(""));
     return attempts;
   }
-  for (const field of ["teacher", "scoredBy"] as const)
+  const subjects = { teacher: "the teacher", agent: "the SHA-256 of the agent", scoredBy: "the SHA-256 of the reward" } as const;
+  for (const field of ["teacher", "agent", "scoredBy"] as const)
     if (found[field] !== head[field])
-      throw new ConfigError(field === "teacher" ? "the teacher" : "the SHA-256 of the reward", head[field], {
+      throw new ConfigError(subjects[field], head[field], {
         expected: `${found[field]}, as in ${file}`,
-        hint: "Attempts of two teachers or rewards are not mixed: give another --out.",
+        hint: "Attempts of two teachers, agents or rewards are not mixed: give another --out.",
       });
   return attempts;
 }

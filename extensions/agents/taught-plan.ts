@@ -13,7 +13,7 @@ import type { UserConfig } from "../../src/training/config/user-config.ts";
 import type { Prices } from "./prices.ts";
 import { type AgentTeacher, askedTeacher } from "./scripted-teacher.ts";
 import type { SplitTasks } from "./tasks.ts";
-import { type AgentTraining, isProgram, tasksOf } from "./train-agent.ts";
+import { type AgentTraining, codeOf, isProgram, tasksOf } from "./train-agent.ts";
 
 /** How demonstrations are recorded and learned, where a teacher is named. */
 export interface DemonstrationSettings {
@@ -77,7 +77,7 @@ export async function planTaught<T extends TaskRequest>(
   const asked = await askedTeacher(teacher);
   const record = {
     agent: nameOf(agent as AgentTraining["agent"]),
-    reward: digest(String(reward)),
+    reward: digest(codeOf(reward)),
     tasks: digest(parts),
     teacher: asked.identity,
     demonstrations: JSON.stringify(demonstrations),
@@ -118,8 +118,7 @@ export function taughtTasks(folder: string, file: string): SplitTasks<TaskReques
 
 function nameOf(agent: AgentTraining["agent"]): string {
   if (typeof agent === "string") return agent;
-  if (isProgram(agent)) return agent.command.join(" ");
-  return typeof agent === "function" ? digest(String(agent)) : "an object";
+  return isProgram(agent) ? agent.command.join(" ") : digest(codeOf(agent));
 }
 
 const text = z.string();

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { DefinedTask, TaskRequest } from "../../src/environments/define.ts";
 import type { Environment, Score } from "../../src/environments/environment.ts";
+import { codeDigests } from "../../src/files/code-digests.ts";
 import { filesOf, loadModule, rememberFiles } from "../../src/training/config/config-file.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { type AgentDefinition, type AgentModel, agentEnvironment, scoreOf } from "./agent.ts";
@@ -83,9 +84,18 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
       return { ...scoreOf(await reward({ task, answer })), answer: kept };
     },
   });
-  const files = typeof agent === "string" ? [resolve(agent)] : isProgram(agent) ? agent.command : filesOf(agent);
-  rememberFiles(environment, [...files.filter((file) => existsSync(file)), ...filesOf(reward)]);
+  rememberFiles(environment, [...filesOfCode(agent).filter((file) => existsSync(file)), ...filesOf(reward)]);
   return environment;
+}
+
+function filesOfCode(code: AgentTraining["agent"]): readonly string[] {
+  return typeof code === "string" ? [resolve(code)] : isProgram(code) ? code.command : filesOf(code);
+}
+
+/** The code of an agent or a reward: digests of its files and of what they import from beside them; its own text where no file is known. */
+export function codeOf(code: AgentTraining["agent"]): string {
+  const digests = JSON.stringify(codeDigests(filesOfCode(code)));
+  return isProgram(code) ? `${code.command} ${digests}` : digests === "{}" ? String(code) : digests;
 }
 
 export function tasksOf<T extends TaskRequest>(tasks: AgentTraining<T>["tasks"]): SplitTasks<T> {
