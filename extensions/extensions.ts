@@ -1,4 +1,5 @@
 import type { Extension } from "../src/extension.ts";
+import { answersEnvironment, answersSettingsSchema } from "./answers/answers.ts";
 import { defaults } from "./defaults.ts";
 import { calculationEnvironment, calculatorEnvironment } from "./demo/environments.ts";
 import { engines } from "./engines.ts";
@@ -21,6 +22,7 @@ export const extensions: readonly Extension[] = [
       miniwob: { create: (settings) => miniwobEnvironment(settings), settings: miniwobSettingsSchema, acts: [miniwobAct] },
     },
   },
+  { environments: { answers: { create: answersEnvironment, settings: answersSettingsSchema } } },
   { wires: remoteEnvironments },
   { conversations: conversationFormats },
   { rewards: { judge: judgeReward } },

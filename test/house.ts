@@ -326,6 +326,11 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    path: "extensions/answers",
+    holds: "questions of a file with known answers ([own-task.md](own-task.md#only-prompts-and-answers))",
+    knows: ["src/core", "src/files", "src/environments", "extensions/agents"],
+  },
+  {
     path: "extensions/check",
     holds:
       "what can be learned: what an environment asks for and gives away ([environments/check.md](environments/check.md)), and which model can, from a few episodes",
@@ -348,6 +353,7 @@ export const parts: readonly Part[] = [
       "extensions/inference",
       "extensions/local",
       "extensions/agents",
+      "extensions/answers",
     ],
   },
   {

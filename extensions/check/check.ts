@@ -73,7 +73,7 @@ export async function checkEnvironment(environment: Environment, options: CheckO
   // Where nothing is called, what the expert says is all that it does.
   const acts = played.some(({ messages, protocol }) => protocol !== undefined || messages.some(({ role }) => role === "tool"));
   const measure = async (policy: DegeneratePolicy) => {
-    const successes = await successesOf(policy, environment, tasks, { played, ...limits }).catch(reasonOf);
+    const successes = await policySuccesses(policy, environment, tasks, { played, ...limits }).catch(reasonOf);
     if (typeof successes !== "string") return [{ name: policy.name, success: share(successes) }];
     unchecked.push(`The policy "${policy.name}": left out, since playing it failed: ${successes}`);
     return [];
@@ -111,7 +111,7 @@ const withoutExpert =
   "The environment has no expert (Environment.expert), so its success and policies that act as the expert are not known.";
 
 /** The success of a policy at each task. @param played the expert's performances */
-async function successesOf(
+export async function policySuccesses(
   policy: DegeneratePolicy,
   environment: Environment,
   tasks: readonly Task[],

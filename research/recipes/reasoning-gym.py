@@ -1,8 +1,7 @@
 """
-Tasks of the package `reasoning-gym` as JSON Lines, and what trivial players get of its own scorers:
+Tasks of the package `reasoning-gym` as JSON Lines, one for each line's seed:
 
-    python reasoning-gym.py tasks needle_haystack < SEEDS > TASKS.jsonl      a task for each line's seed
-    python reasoning-gym.py families > FAMILIES.jsonl                       every family, by default and made easier
+    python reasoning-gym.py needle_haystack < SEEDS > TASKS.jsonl
 
 A task's guesses are the answers of a player who knows the form alone. `answers` are the texts that the package's scorer takes for right among
 them and its own answer.
@@ -11,7 +10,6 @@ them and its own answer.
 import contextlib
 import itertools
 import json
-import os
 import random
 import re
 import sys
@@ -19,8 +17,6 @@ import warnings
 from collections import Counter
 
 import reasoning_gym
-from reasoning_gym.dataset import ProceduralDataset
-from reasoning_gym.factory import DATASETS
 
 warnings.filterwarnings("ignore")
 out, sys.stdout = sys.stdout, sys.stderr  # some families print
@@ -117,7 +113,6 @@ easier = {
     "word_sorting": {"max_words": 3, "max_word_length": 5},
     "zebra_puzzles": {"num_people": 2, "num_characteristics": 2},
 }
-slow = {"futoshiki", "knight_swap", "sokoban", "zebra_puzzles", "jugs", "intermediate_integration"}
 
 
 def task_of(family, config, seed):
@@ -204,14 +199,11 @@ def players(family, entries, known):
     """For each player who reads no meaning, the answers among which it draws, a list for each task. `known` are answers of other tasks."""
     rng = random.Random(0)
     usual = Counter(map(shape, known)).most_common(1)[0][0]
-    frequent = Counter(known).most_common(1)[0][0]
     questions, answers = [e["question"] for e in entries], [str(e["answer"]) for e in entries]
     found = {
         "another task's answer": [rng.sample(known, min(16, len(known))) for _ in entries],
-        "the most frequent answer": [[frequent] for _ in entries],
         "a word of the prompt": [[w for w in words(q) if shape(w) == usual] for q in questions],
         "a sentence's first word": [openers(q) for q in questions],
-        "the prompt's end": [[re.split(r": |:\n|\n", q.strip())[-1]] for q in questions],
     }
     if all(" " in a.strip() and set(words(a)) <= set(words(q)) for q, a in zip(questions, answers)):
         found["its parts in any order"] = [reordered(a, rng) for a in answers]
@@ -220,56 +212,9 @@ def players(family, entries, known):
     return found
 
 
-def measured(family, config, size):
-    dataset = reasoning_gym.create_dataset(family, size=size + size // 2, seed=1, **config)
-    made = [dataset[i] for i in range(len(dataset))]
-    entries, known = made[:size], [str(e["answer"]) for e in made[size:]]
-    rng, chance, errors, agreed, compared = random.Random(1), {}, 0, 0, 0
-    found = players(family, entries, known)
-    for name, guesses in found.items():
-        scores = []
-        for entry, texts in zip(entries, guesses):
-            drawn = rng.sample(texts, min(4, len(texts)))
-            each = [scored(dataset, entry, text) for text in drawn]
-            errors += each.count(None)
-            for text, score in zip(drawn, each):
-                compared += 1
-                agreed += ((score or 0) >= 1) == (plain(text) == plain(str(entry["answer"])))
-            scores.append([score or 0 for score in each] or [0])
-        right = sum(sum(s >= 1 for s in each) / len(each) for each in scores) / size
-        chance[name] = [right, sum(sum(each) / len(each) for each in scores) / size]
-    tasks = [{"prompt": e["question"], "answer": str(e["answer"])} for e in entries]
-    is_text = type(dataset).score_answer is ProceduralDataset.score_answer
-    own = [scored(dataset, e, str(e["answer"])) or 0 for e in entries]
-    return {
-        "chance": chance,
-        "form": form_of(family, found, entries),
-        "inPrompt": in_prompt(family, entries),
-        "scorer": "text" if is_text else "own",
-        "agreement": agreed / compared,
-        "ownAnswersRight": sum(s >= 1 for s in own) / size,
-        "errors": errors,
-        "tasks": tasks,
-    }
-
-
-def plain(text):
-    """What a protocol compares: case and spaces do not count."""
-    return "".join(text.lower().split())
-
-
 def write(value):
     out.write(json.dumps(value) + "\n")
     out.flush()
-
-
-def families(only):
-    for family in only or sorted(set(DATASETS) - {"composite"}):
-        for label, config in {"default": {}, "easier": easier.get(family)}.items():
-            if config is None:
-                continue
-            row = measured(family, config, 30 if family in slow else 200)
-            write({"family": family, "settings": label, "config": config, **row})
 
 
 def tasks(family):
@@ -285,6 +230,5 @@ def tasks(family):
         write({"prompt": entry["question"], "answers": right, "guesses": texts})
 
 
-command, *rest = sys.argv[1:]
 with contextlib.redirect_stdout(sys.stderr):
-    {"families": lambda: families(rest), "tasks": lambda: tasks(*rest)}[command]()
+    tasks(*sys.argv[1:])

@@ -3,11 +3,10 @@
  *
  *     pip install reasoning-gym==0.1.25
  *     npx jiti research/recipes/reasoning-gym.ts --family needle_haystack --seed 11 --out runs/needle_haystack-11
- *     npx jiti research/recipes/reasoning-gym.ts --scan --out runs/reasoning-gym-scan
  *
- * The first is a run: the form of an answer, by demonstrations that guess, then GRPO. The package makes its tasks once, in OUT/tasks.jsonl; with this
- * file there the run needs no Python. The second is the table of all families: lengths, chance, and for those that fit the rule the form alone.
- * Called again, both continue where they were stopped.
+ * The form of an answer, by demonstrations that guess, then GRPO. The package makes its tasks once, in OUT/tasks.jsonl; with this file there the run
+ * needs no Python. Called again, it continues where it was stopped. With --tasks it writes OUT/challenge.jsonl alone, which `retrograde-rl scan` and
+ * `npm run research -- protocol make` read.
  */
 import "../install.ts";
 import { spawnSync } from "node:child_process";
@@ -40,13 +39,12 @@ const { values } = parseArgs({
     device: { type: "string", default: "cpu" },
     threads: { type: "string", default: "1" },
     python: { type: "string", default: "python3" },
-    /** Only writes the tasks: those of the test split in the form of `npm run research -- protocol make` beside them. */
+    /** Only writes the tasks, and those that are measured as questions with answers. */
     tasks: { type: "boolean", default: false },
-    scan: { type: "boolean", default: false },
   },
 });
 const seed = Number(values.seed);
-const out = values.out ?? (values.scan ? "runs/reasoning-gym-scan" : `runs/${values.family}-${seed}`);
+const out = values.out ?? `runs/${values.family}-${seed}`;
 /** Tasks of the form, of GRPO, and of the last evaluation. */
 const counts = { form: 128, train: 640, test: 256 };
 
@@ -61,19 +59,6 @@ const taskSchema = z.strictObject({
 });
 type GymTask = z.output<typeof taskSchema>;
 
-/** A family by one of its configurations, as the Python program measures it. */
-const familySchema = z.object({
-  family: z.string(),
-  /** By trivial player: the shares of right answers and of points. */
-  chance: z.record(z.string(), z.tuple([z.number(), z.number()])),
-  inPrompt: z.number(),
-  scorer: z.string(),
-  agreement: z.number(),
-  ownAnswersRight: z.number(),
-  errors: z.int(),
-  tasks: z.array(z.strictObject({ prompt: z.string(), answer: z.string() })),
-});
-
 /** Generated splits: which places a run trains on, its seed decides. */
 const drawnSplits = {
   splits: ["train", "test", "challenge"],
@@ -85,15 +70,12 @@ const tokenizer = loadTokenizer(await modelFolder(resolveConfig({ model: "smollm
 const tokens = (text: string) => tokenizer.encode(text).length;
 
 mkdirSync(out, { recursive: true });
-if (values.scan) await scan();
-else {
-  const { form, reinforcement } = await configs(values.family, out);
-  if (!values.tasks && (await stage(form, join(out, "form"), "smollm2")) === 0)
-    process.exitCode = await stage(reinforcement, join(out, "grpo"), join(out, "form"));
-}
+const { form, reinforcement } = await configs(values.family, out);
+if (!values.tasks && (await stage(form, join(out, "form"), "smollm2")) === 0)
+  process.exitCode = await stage(reinforcement, join(out, "grpo"), join(out, "form"));
 
 /** The two stages of a run, with its tasks made and written. */
-async function configs(family: string, folder: string, evaluated: Pick<UserConfig, "evaluation"> = {}) {
+async function configs(family: string, folder: string) {
   mkdirSync(folder, { recursive: true });
   const tasks = await tasksIn(family, folder);
   const data = join(folder, "form.jsonl");
@@ -119,7 +101,6 @@ async function configs(family: string, folder: string, evaluated: Pick<UserConfi
     optimizer: { learningRate: 5e-4 },
     steps: 8,
     evaluation: { tasks: 0 },
-    ...evaluated,
   } as UserConfig;
   const reinforcement = {
     ...shared,
@@ -165,10 +146,7 @@ async function tasksIn(family: string, folder: string): Promise<GymTask[]> {
     const ranges = { train: counts.form, test: 64, challenge: counts.test };
     const first = Object.entries(ranges).flatMap(([split, count]) => Array.from({ length: count }, (_, i) => `${split}/${i}`));
     const places = [...new Set([...first, ...drawn.map(({ id }) => id)])].map((id) => id.split("/"));
-    const made = python(
-      ["tasks", family],
-      places.map(([split, index]) => `${seedOf(0, "task", split, Number(index)) >>> 1}\n`).join(""),
-    );
+    const made = python([family], places.map(([split, index]) => `${seedOf(0, "task", split, Number(index)) >>> 1}\n`).join(""));
     const rows = made
       .trim()
       .split("\n")
@@ -209,64 +187,4 @@ function python(args: readonly string[], input = ""): string {
     expected: "a Python with reasoning-gym 0.1.25",
     hint: "pip install reasoning-gym==0.1.25, and name its python with --python.",
   });
-}
-
-/** Writes the table of all families, those that fit the rule first, with the form's success for the ten that fit it best. */
-async function scan(): Promise<void> {
-  const file = join(out, "families.jsonl");
-  if (!existsSync(file)) writeFileAtomic(file, python(["families"]));
-  const lines = readFileSync(file, "utf8").trim().split("\n");
-  const all = lines.map((line) => measured(familySchema.parse(jsonOf(line))));
-  const rows = [...new Map(all.map((used) => [used.family, used])).values()].map((used) => ({
-    used, // the easier one, where there are two
-    settings: all.filter(({ family }) => family === used.family),
-  }));
-  const fitting = rows
-    .filter(({ used }) => used.fits)
-    .toSorted((a, b) => Math.abs(a.used.right - 30) - Math.abs(b.used.right - 30));
-  const table = [];
-  for (const { settings, used } of [...fitting, ...rows.filter((row) => !fitting.includes(row))]) {
-    const isPlayed = fitting.slice(0, 10).some((row) => row.used === used);
-    const cells = (of: (each: typeof used) => number) => settings.map((each) => `${of(each)}`).join(", ");
-    const numbers = [cells(({ prompt }) => prompt), cells(({ answer }) => answer), cells(({ inPrompt }) => inPrompt)];
-    const chance = `${cells(({ right }) => right)}: ${used.player}`;
-    table.push([used.family, ...numbers, chance, used.scored, ...(isPlayed ? await formAlone(used.family) : ["", ""])]);
-  }
-  const head = ["family", "prompt", "answer", "in the prompt", "chance", "scorer", "greedy", "sampled"];
-  const written = [head, head.map(() => "---"), ...table].map((row) => `| ${row.join(" | ")} |\n`);
-  writeFileAtomic(join(out, "table.md"), written.join(""));
-}
-
-/** Success on 64 tasks before and after eight steps on the form, in percent: greedy, and sampled. */
-async function formAlone(family: string): Promise<string[]> {
-  const folder = join(out, family);
-  const { form } = await configs(family, folder, { evaluation: { split: "test", tasks: 64, k: 1 } });
-  const code = await stage(form, join(folder, "form"), "smollm2");
-  if (code !== 0) process.exit(code);
-  const { before, after } = readSummary(join(folder, "form")) ?? {};
-  const share = (score: { readonly mean: number } | undefined) => (100 * (score?.mean ?? Number.NaN)).toFixed(1);
-  return [`${share(before?.greedy)} → ${share(after?.greedy)}`, `${share(before?.sampled)} → ${share(after?.sampled)}`];
-}
-
-/**
- * A family's numbers by one of its configurations: tokens, and shares in percent. It fits the rule with at most 150 tokens of prompt and 24 of
- * answer, the answer in the prompt, and a chance of 10 to 60 %.
- */
-function measured({ family, chance, scorer, agreement, ownAnswersRight, errors, tasks, ...row }: z.output<typeof familySchema>) {
-  const [player, [share]] = Object.entries(chance).reduce((best, each) => (each[1][0] > best[1][0] ? each : best), ["", [0, 0]]);
-  const prompt = median(tasks.map((task) => tokens(task.prompt)));
-  const answer = median(tasks.map((task) => tokens(task.answer)));
-  const [right, inPrompt] = [share, row.inPrompt].map((each) => Math.round(100 * each));
-  const scored = [
-    scorer,
-    ...(ownAnswersRight < 1 ? [`finds ${Math.round(100 * ownAnswersRight)} % of the package's answers right`] : []),
-    ...(agreement < 1 ? [`not text equality in ${Math.ceil(100 * (1 - agreement))} %`] : []),
-    ...(errors > 0 ? ["ends by errors"] : []),
-  ].join(", ");
-  const fits = prompt <= 150 && answer <= 24 && row.inPrompt >= 0.9 && share >= 0.1 && share <= 0.6;
-  return { family, fits, prompt, answer, player, scored, right: right ?? 0, inPrompt: inPrompt ?? 0 };
-}
-
-function median(numbers: readonly number[]): number {
-  return numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
 }

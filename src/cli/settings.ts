@@ -107,6 +107,8 @@ export const environmentCheckFlags: readonly SettingFlag[] = [
   threads,
 ];
 
+export const scanFlags: readonly SettingFlag[] = [seed, threads];
+
 export const doctorFlags: readonly SettingFlag[] = [model, environment, device, threads];
 
 /** Settings that are text even where the text looks like a number. */

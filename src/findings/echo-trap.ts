@@ -1,4 +1,4 @@
-import { mean } from "../core/mean.ts";
+import { mean, median } from "../core/mean.ts";
 import type { StepRecord } from "../runs/records.ts";
 import { percentOf, type Rule, type StepFacts } from "./rule.ts";
 
@@ -44,11 +44,6 @@ function varyingGroups({ metrics: { groups, groupsWithoutSignal } }: StepRecord)
   return typeof groups === "number" && typeof groupsWithoutSignal === "number" && groups > 0
     ? [1 - groupsWithoutSignal / groups]
     : [];
-}
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }
 
 function short(value: number): string {

@@ -1,6 +1,6 @@
 import { type AddCommands, withSettings } from "../../../src/cli/command-tools.ts";
 import { withModes } from "../../../src/cli/modes.ts";
-import { doctorFlags, environmentCheckFlags } from "../../../src/cli/settings.ts";
+import { doctorFlags, environmentCheckFlags, scanFlags } from "../../../src/cli/settings.ts";
 
 export const doctorCommands: AddCommands = (program, { screen, exit }) => {
   withSettings(program.command("doctor"), doctorFlags)
@@ -31,6 +31,22 @@ export const checkCommands: AddCommands = (program, { screen, exit, examples }) 
     .action(async (name, flags) => {
       const { environmentCheckCommand } = await import("./env-check.ts");
       exit(await environmentCheckCommand(name, flags, screen));
+    });
+
+  withModes(withSettings(program.command("scan <what...>"), scanFlags), { with: ["sampling"], ignores: [] })
+    .summary("which of my tasks can a small model learn?")
+    .description(
+      "Looks at tasks before training, a line for each file of {prompt, answer} or environment: lengths, whether the answer is in the prompt, what a " +
+        "player wins who reads no meaning, what the model can do, and whether its rewards differ.",
+    )
+    .option("--model <name>", "as in train (default: smollm2)")
+    .option("--tasks <n>", "of each, the first of the training split (default: 64)")
+    .option("--no-sampling", "measure no model: its tokenizer alone is used")
+    .option("--json", "print what was found as JSON")
+    .addHelpText("after", examples("scan tasks.jsonl", "scan easy.jsonl hard.jsonl calculation --no-sampling"))
+    .action(async (what, flags) => {
+      const { scanCommand } = await import("./scan.ts");
+      await scanCommand(what, flags, screen);
     });
 
   program
