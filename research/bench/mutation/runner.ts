@@ -3,10 +3,11 @@
  * is ended by Stryker's limit of passes; what else does not end is killed with its process, and the caller sees which mutant had begun.
  */
 import { appendFileSync, readFileSync } from "node:fs";
+import { relative } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { Test } from "@vitest/runner";
+import type { File, Test } from "@vitest/runner";
 import { VitestTestRunner } from "vitest/runners";
-import { type Line, openSchema, trialOf } from "./lines.ts";
+import { type Line, openSchema, readLines, standing, trialOf } from "./lines.ts";
 
 interface Counters {
   activeMutant?: string;
@@ -19,9 +20,10 @@ interface Counters {
 const globals = globalThis as { __stryker__?: Counters };
 globals.__stryker__ ??= {};
 const counters = globals.__stryker__;
-const { out, budget, open, done } = openSchema.parse(JSON.parse(readFileSync(process.env.MUTATION_OPEN ?? "", "utf8")));
-const spent = new Map(Object.entries(open));
-const tried = new Set(done);
+const { out, budget, ids } = openSchema.parse(JSON.parse(readFileSync(process.env.MUTATION_OPEN ?? "", "utf8")));
+const before = readLines(out);
+const spent = standing(before, ids);
+const tried = new Set(before.flatMap((line) => (line.event === "end" ? [trialOf(line)] : [])));
 const write = (line: Line) => appendFileSync(out, `${JSON.stringify(line)}\n`);
 
 /** The time at which the process is killed, in milliseconds. 0: never. */
@@ -31,6 +33,11 @@ setInterval(() => { if (workerData[0] > 0 && Date.now() > workerData[0]) process
 new Worker(watch, { eval: true, workerData: deadline }).unref();
 
 export default class MutationRunner extends VitestTestRunner {
+  override onAfterRunFiles(files?: File[]): void {
+    super.onAfterRunFiles();
+    for (const { filepath } of files ?? []) write({ event: "file", file: relative(process.cwd(), filepath) });
+  }
+
   async runTask(test: Test): Promise<void> {
     const run = VitestTestRunner.getTestFn(test);
     const file = test.file.filepath;

@@ -34,8 +34,8 @@ export interface Outcome {
 }
 
 /**
- * Runs vitest in the sandbox, in one worker. Its processes end after so many seconds of processor time, which a busy machine does not
- * change, or after half an hour.
+ * Runs vitest in the sandbox, in one worker. Each of its processes ends after so many seconds of processor time, which a busy machine does not
+ * change, and all of them after six hours.
  */
 export function runVitest(
   sandbox: string,
@@ -62,7 +62,7 @@ export function runVitest(
     const timer = setTimeout(() => {
       late = true;
       if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
-    }, 1_800_000);
+    }, 21_600_000);
     child.on("error", reject);
     child.on("close", (code) => {
       clearTimeout(timer);

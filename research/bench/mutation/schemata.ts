@@ -1,6 +1,6 @@
-import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { type Line, lineSchema, trialOf } from "./lines.ts";
+import { type Line, readLines, unfinished } from "./lines.ts";
 import { keyOf, type Mutant, withCounters } from "./mutants.ts";
 import { runVitest } from "./sandbox.ts";
 
@@ -37,45 +37,23 @@ export async function judgeTogether(
   const config = join(sandbox, "vitest.mutation.config.ts");
   writeFileSync(config, configText);
   const wanted = join(sandbox, "mutation-open.json");
-  for (const test of tests) {
-    let known = -1;
-    for (;;) {
-      const lines = readLines(file);
-      const trials = lines.filter(({ event }) => event === "begin" || event === "end").length;
-      if (lines.some((line) => line.event === "file" && line.file === test)) break;
-      const done = lines.flatMap((line) => (line.event === "end" ? [trialOf(line)] : []));
-      writeFileSync(wanted, JSON.stringify({ out: file, budget, open: standing(lines, [...ids.values()]), done }));
-      const { status, output } = await runVitest(sandbox, ["--config", config, test], 3600, { MUTATION_OPEN: wanted });
-      // A process that a mutant killed is started again, without this mutant.
-      if (status === "timed out" && trials > known) known = trials;
-      else {
-        if (status !== "passed") console.warn(`${test} fails without any change, or does not end:\n${output.slice(-2000)}`);
-        appendFileSync(file, `${JSON.stringify({ event: "file", file: test } satisfies Line)}\n`);
-      }
-    }
+  writeFileSync(wanted, JSON.stringify({ out: file, budget, ids: [...ids.values()] }));
+  // Most files of tests share one process that compiles. What a mutant's endless test killed is run again, without this mutant.
+  for (let known = -1; ; ) {
+    const lines = readLines(file);
+    const done = new Set(lines.flatMap((line) => (line.event === "file" ? [line.file] : [])));
+    const [first, ...others] = tests.filter((test) => !done.has(test));
+    if (first === undefined) break;
+    const isStuck = lines.length === known;
+    known = lines.length;
+    const { output } = await runVitest(sandbox, ["--config", config, first, ...others], 36_000, { MUTATION_OPEN: wanted });
+    if (!isStuck) continue;
+    console.warn(`${first} does not end:\n${output.slice(-2000)}`);
+    appendFileSync(file, `${JSON.stringify({ event: "file", file: first } satisfies Line)}\n`);
   }
   for (const { name, content } of originals) writeFileSync(join(sandbox, name), content);
   rmSync(config);
   return judged(mutants, ids, readLines(file), sandbox);
-}
-
-/** The mutants that are neither killed nor unclear, with the seconds of tests that they survived. */
-function standing(lines: readonly Line[], ids: readonly string[]): Record<string, number> {
-  const spent = new Map(ids.map((id) => [id, 0]));
-  for (const line of lines) {
-    if (line.event !== "end") continue;
-    const before = spent.get(line.id);
-    if (line.result === "survived" && before !== undefined) spent.set(line.id, before + line.seconds);
-    else spent.delete(line.id);
-  }
-  for (const id of unfinished(lines)) spent.delete(id);
-  return Object.fromEntries(spent);
-}
-
-/** Mutants with which a test began and its process died. */
-function unfinished(lines: readonly Line[]): Set<string> {
-  const ended = new Set(lines.flatMap((line) => (line.event === "end" ? [trialOf(line)] : [])));
-  return new Set(lines.flatMap((line) => (line.event === "begin" && !ended.has(trialOf(line)) ? [line.id] : [])));
 }
 
 function judged(
@@ -97,12 +75,6 @@ function judged(
       return [keyOf(mutant), { status: killed.has(id) ? "killed" : late.has(id) ? "timed out" : "open", covering }];
     }),
   );
-}
-
-function readLines(file: string): Line[] {
-  if (!existsSync(file)) return [];
-  const lines = readFileSync(file, "utf8").split("\n").filter(Boolean);
-  return lines.map((line) => lineSchema.parse(JSON.parse(line)));
 }
 
 const configText = `import base from "./vitest.config.ts";
