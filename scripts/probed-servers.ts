@@ -21,7 +21,7 @@ export const probedServers: readonly ProbedServer[] = [
   {
     name: "ours, serve-tinker",
     findings: { form: linearForms[0].name, adam: true, clips: true, topLogprobs: true },
-    measured: "test/tinker-engine.contract.test.ts, in every run of CI",
+    measured: "test/tinker-engine.test.ts, in every run of CI",
   },
   {
     name: "SkyRL 0.4.0, JAX",

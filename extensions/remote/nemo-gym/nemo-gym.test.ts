@@ -1,0 +1,201 @@
+import "../../../test/loopback.ts";
+import "../../install.ts";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
+import type { CallAnswer, Episode } from "../../../src/environments/environment.ts";
+import { createEnvironment } from "../../../src/environments/registry.ts";
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+const tools = [
+  { type: "function", name: "add", parameters: { properties: { by: { type: "number" } } }, description: null, strict: true },
+];
+const row = {
+  responses_create_params: {
+    input: [
+      { role: "developer", content: "Count." },
+      { role: "user", content: [{ type: "input_text", text: "To 3." }] },
+    ],
+    tools,
+  },
+  goal: 3,
+};
+const file = join(mkdtempSync(join(tmpdir(), "nemo-gym-")), "rows.jsonl");
+const history = {
+  responses_create_params: {
+    input: [
+      { role: "user", content: "Hi" },
+      { type: "reasoning", id: "r", summary: [] },
+      { type: "function_call", call_id: "c", name: "add", arguments: '{"by": 1.0}', id: "x" },
+      { type: "function_call_output", call_id: "c", output: "1" },
+    ],
+  },
+};
+writeFileSync(file, `${JSON.stringify(row)}\n${JSON.stringify(history)}\n{"responses_create_params":{"input":5}}\n`);
+
+// biome-ignore lint/suspicious/noExplicitAny: documents of the test, read field by field
+type Body = Record<string, any>;
+
+interface Seen {
+  readonly path: string;
+  readonly cookie: string | undefined;
+  readonly body: Body;
+}
+
+async function serving(answers: Record<string, (body: Body) => object | number>) {
+  const seen: Seen[] = [];
+  server = createServer((request, response) => {
+    let text = "";
+    request.on("data", (part) => {
+      text += part;
+    });
+    request.on("end", () => {
+      const body: Body = text === "" ? {} : JSON.parse(text);
+      seen.push({ path: request.url ?? "", cookie: request.headers.cookie, body });
+      const answer = answers[request.url ?? ""]?.(body) ?? 404;
+      response.setHeader("set-cookie", `session=s${seen.length}; path=/; httponly`);
+      if (typeof answer === "number") response.writeHead(answer).end('{"detail":"no"}');
+      else response.end(JSON.stringify(answer));
+    });
+  });
+  const listening = server;
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  return { name: `nemo-gym:http://127.0.0.1:${(listening.address() as AddressInfo).port}`, seen };
+}
+
+const { signal } = new AbortController();
+const start = async (name: string, index = 0): Promise<Episode> => {
+  const environment = createEnvironment(name, { tasks: { train: file } });
+  return environment.start(await environment.task("train", index), 0);
+};
+const add = (episode: Episode, argumentsText: string) =>
+  episode.call?.({ name: "add", arguments: {}, argumentsText }, { signal }) as Promise<CallAnswer | undefined>;
+
+test("a session, its tools and the verdict on the episode, as a Response", async () => {
+  const { name, seen } = await serving({
+    "/seed_session": () => ({}),
+    "/add": ({ by }) => (by === undefined ? 422 : by < 0 ? 500 : { sum: by }),
+    "/verify": (body) => ({ ...body, reward: 0.5, extra: 2, note: "x" }),
+  });
+  const episode = await start(name);
+  expect(episode.messages).toEqual([
+    { role: "system", content: "Count." },
+    { role: "user", content: "To 3." },
+  ]);
+  expect(episode.tools).toMatchObject([
+    { name: "add", description: "", parameters: { type: "object", properties: { by: { type: "number" } } } },
+  ]);
+  expect(await add(episode, '{"by": 3.0}')).toEqual({ content: '{"sum":3}' });
+  expect(await add(episode, "{}")).toEqual({ content: '{"detail":"no"}', valid: false, failure: "invalid" });
+  await expect(add(episode, '{"by": -1}')).rejects.toThrow(/POST \/add is "500/);
+  expect(await episode.reply({ role: "assistant", content: "3" })).toEqual({ done: true });
+  const score = await episode.score([
+    ...episode.messages,
+    {
+      role: "assistant",
+      content: "",
+      reasoning: "Add.",
+      toolCalls: [{ name: "add", arguments: { by: 3 }, argumentsText: '{"by": 3.0}' }],
+    },
+    { role: "tool", name: "add", content: '{"sum":3}' },
+    { role: "assistant", content: "3" },
+  ]);
+  expect(score).toEqual({ reward: 0.5, scores: { extra: 2 } });
+  expect(seen.map(({ cookie }) => cookie)).toEqual([undefined, "session=s1", "session=s2", "session=s3", "session=s4"]);
+  expect(seen[0].body).toEqual(row);
+  expect(seen.at(-1)?.body).toMatchObject({
+    goal: 3,
+    responses_create_params: row.responses_create_params,
+    response: { object: "response", tools },
+  });
+  expect(seen.at(-1)?.body.response.output).toMatchObject([
+    { type: "reasoning", summary: [{ type: "summary_text", text: "Add." }] },
+    { type: "function_call", call_id: "call_0_0", name: "add", arguments: '{"by": 3.0}' },
+    { type: "function_call_output", call_id: "call_0_0", output: '{"sum":3}' },
+    { type: "message", role: "assistant", content: [{ type: "output_text", text: "3", annotations: [] }] },
+  ]);
+});
+
+const played = { observation: "warmer", reward: 0, terminated: false, truncated: false, info: {} };
+test.each<[string, object, object, RegExp]>([
+  ["a reward that is a text", {}, { ...played, reward: "0.5" }, /\/step.*reward.*NeMo Gym 0\.4/s],
+  ["a reward that is null", {}, { ...played, reward: null }, /\/step.*reward.*NeMo Gym 0\.4/s],
+  ["no reward", {}, { ...played, reward: undefined }, /\/step.*reward.*NeMo Gym 0\.4/s],
+  ["a newer step", {}, { ...played, rewards: [1] }, /\/step.*rewards.*NeMo Gym 0\.4/s],
+  ["a newer reset", { seed: 1 }, played, /\/reset.*seed.*NeMo Gym 0\.4/s],
+])("a GymnasiumServer: %s is a fault that names the field", async (_, reset, step, message) => {
+  const { name } = await serving({ "/reset": () => ({ observation: null, info: {}, ...reset }), "/step": () => step });
+  const turn = async () => (await start(name)).reply({ role: "assistant", content: "3" });
+  await expect(turn()).rejects.toThrow(message);
+});
+
+test.each([undefined, null, true, [1]])("a verdict of %j is a fault that names the field", async (reward) => {
+  const { name } = await serving({ "/seed_session": () => ({}), "/verify": () => ({ reward }) });
+  await expect((await start(name)).score([])).rejects.toThrow(/\/verify.*reward.*NeMo Gym 0\.4/s);
+});
+
+test("a row with a history, a wrong row, and servers that refuse", async () => {
+  const { name } = await serving({ "/seed_session": () => ({}), "/verify": () => ({ reward: "high" }) });
+  const episode = await start(name, 1);
+  expect(episode.messages).toEqual([
+    { role: "user", content: "Hi" },
+    { role: "assistant", content: "", toolCalls: [{ id: "c", name: "add", arguments: { by: 1 }, argumentsText: '{"by": 1.0}' }] },
+    { role: "tool", name: "add", callId: "c", content: "1" },
+  ]);
+  await expect(episode.score([])).rejects.toThrow(/\/verify.*reward.*NeMo Gym 0\.4/s);
+  await expect(start(name, 2)).rejects.toThrow(/row 3: responses_create_params/);
+  server?.close();
+  await expect(start(name)).rejects.toThrow(/./);
+});
+
+test("a tool without a route is answered as the server does; a session's tools may be over MCP", async () => {
+  const { name } = await serving({ "/seed_session": () => ({}), "/verify": () => ({ reward: 0 }) });
+  expect(await add(await start(name), "{}")).toEqual({ content: '{"detail":"no"}', valid: false, failure: "invalid" });
+  server?.close();
+  const { name: newer } = await serving({
+    "/seed_session": () => ({ mcp: { url_path: "/mcp", transport: "stdio", headers: {} } }),
+  });
+  await expect(start(newer)).rejects.toThrow(/mcp\.transport.*NeMo Gym 0\.4/);
+  server?.close();
+  const { name: silent } = await serving({ "/seed_session": () => ({ mcp: { url_path: "/mcp", headers: {} } }) });
+  await expect(start(silent)).rejects.toThrow(/MCP server/);
+});
+
+test("a GymnasiumServer: a reward with every step, and the end", async () => {
+  const steps = [
+    { observation: "warmer", reward: 0.25, terminated: false, truncated: false, info: {} },
+    {
+      observation: null,
+      reward: 0,
+      terminated: false,
+      truncated: false,
+      info: { tool_outputs: [{ call_id: "call_1", output: "7" }] },
+    },
+    { observation: null, reward: 1, terminated: true, truncated: false, info: {} },
+  ];
+  let at = 0;
+  const { name, seen } = await serving({
+    "/reset": () => ({ observation: "Guess.", info: {} }),
+    "/step": () => steps[at++] ?? 500,
+  });
+  const episode = await start(name);
+  expect(episode.messages.at(-1)).toEqual({ role: "user", content: "Guess." });
+  expect(await episode.reply({ role: "assistant", content: "3" })).toEqual({
+    ...{ done: false, messages: [{ role: "user", content: "warmer" }] },
+  });
+  expect(await add(episode, '{"by": 1}')).toEqual({ content: "7", done: false });
+  expect(await episode.reply({ role: "assistant", content: "7" })).toEqual({ done: true });
+  expect(await episode.score([])).toEqual({ reward: 1.25 });
+  expect(seen.map(({ path }) => path)).toEqual(["/seed_session", "/reset", "/step", "/step", "/step"]);
+  expect(seen[2].body).toMatchObject({ goal: 3, response: { output: [{ type: "message", content: [{ text: "3" }] }] } });
+  at = 1;
+  await expect((await start(name)).reply({ role: "assistant", content: "3" })).rejects.toThrow(/observation of POST \/step/);
+});
