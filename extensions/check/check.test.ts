@@ -93,3 +93,24 @@ test("the overlap of splits is known where an expert returns its own messages al
   const { overlap } = await checkEnvironment({ ...environment, expert }, { seed: 1, tasks: 2, trainingTasks: 2, rollout });
   expect(overlap).toEqual([{ split: "test", texts: 2, shared: 1 }]);
 });
+
+test("a policy gets no more turns than an episode allows", async () => {
+  const paid = async (turns: number) => {
+    const patient = defineEnvironment({
+      name: "patient",
+      tasks: { train: [{ prompt: "Wait." }] },
+      start: () => {
+        let asked = 0;
+        return {
+          tools: [],
+          limits: { turns },
+          reply: () => (++asked < 3 ? "Wait." : undefined),
+          reward: () => Number(asked === 3),
+        };
+      },
+    });
+    const { policies } = await checkEnvironment(patient, { seed: 1, tasks: 1, trainingTasks: 1, rollout });
+    return policies.some(({ success }) => success.mean > 0);
+  };
+  expect([await paid(2), await paid(3)]).toEqual([false, true]);
+});

@@ -17,7 +17,7 @@ export type Script = (view: View) => AssistantMessage;
 
 export const words = (content: string): AssistantMessage => ({ role: "assistant", content });
 
-/** More than any task of the embedded worlds needs. */
+/** More than any task of the embedded worlds needs, where an episode has no limit of its own. */
 const maxTurns = 60;
 
 /**
@@ -44,7 +44,8 @@ export async function playThrough<T extends Task>(
   return whileEpisode(environment, task, 0, async (started) => {
     const episode = boundedEpisode(started, limits);
     const conversation = [...episode.messages];
-    for (let turn = 0; turn < maxTurns; turn++) {
+    const most = Math.min(maxTurns, episode.limits?.turns ?? maxTurns);
+    for (let turn = 0; turn < most; turn++) {
       const { message, answers, done } = await act(episode, conversation, script({ conversation, tools: episode.tools }));
       conversation.push(message, ...answers);
       if (done) return { score: await episode.score(conversation), conversation };
