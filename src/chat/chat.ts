@@ -104,7 +104,9 @@ function chatOf(plainTokenizer: Tokenizer, settings: Partial<ChatSettings>): Cha
     calls: () => requireFormat(found, likely),
     likelyFormat: likely,
     stopStrings: format?.stopStrings,
-    grammars: new Grammars(tokenizer, format),
+    grammars: new Grammars(tokenizer, format, (message) =>
+      withinTemplateTime(timeOf(undefined), () => templateText(parts, message)),
+    ),
     // Without a known format there are no tools; what looks like a call of the most common one is still none of the answer.
     read: (text, conversation, schemaOf) => (format ?? hermes).read(text, conversation, schemaOf),
     actionText: (action) => actionText(tokenizer, action),
@@ -242,6 +244,19 @@ function templateTimes() {
     }
   };
   return { timeOf, after };
+}
+
+/** The text that the template makes of a message behind a user's, without its end of turn; "" if it refuses one like it. */
+function templateText({ render, turnEnd }: ChatParts, message: AssistantMessage): string {
+  try {
+    const asked = { role: "user", content: "a" } as const;
+    const text = render([asked, message], [], false);
+    const start = render([asked], [], true).length;
+    return text.slice(start, turnEnd(text, start, message));
+  } catch (error) {
+    if (error instanceof ModelError) return "";
+    throw error;
+  }
 }
 
 function withoutReasoning({ reasoning: _, ...message }: AssistantMessage): AssistantMessage {

@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { fits } from "../../test/fixtures/fits.ts";
 import type { Tool } from "../tools/tool.ts";
 import { makeChat } from "./chat.ts";
 import type { Formed } from "./grammar.ts";
 import { loadTokenizer } from "./tokenizer-folder.ts";
 
 const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../../models/office")));
-const { tokenizer, grammars } = chat;
-const [end] = tokenizer.stopTokens;
+const { grammars } = chat;
 const schema = {
   type: "object",
   properties: { title: { type: "string" } },
@@ -18,22 +18,6 @@ const tool = (name: string): Tool => ({ name, description: "", parameters: schem
 const tools = [tool("find"), tool("move")];
 const call = (name: string, args: object) =>
   chat.calls().write({ role: "assistant", content: "", toolCalls: [{ name, arguments: { ...args } }] });
-
-/** Whether an action may be this text and end there. */
-async function fits(form: Formed, text: string): Promise<boolean> {
-  const mask = await grammars.mask(form);
-  if (mask === undefined) return true;
-  try {
-    for (const token of [...tokenizer.encode(text), end]) {
-      const bits = mask.next();
-      if (!((bits[token >> 5] >>> (token & 31)) & 1) && !mask.allows(token)) return false;
-      mask.accept(token);
-    }
-    return true;
-  } finally {
-    mask.close();
-  }
-}
 
 const demo = call("find", { title: "Demo" });
 const other = call("move", { title: "Demo" });
@@ -65,8 +49,42 @@ test.each<[string, Formed, readonly string[], readonly string[]]>([
   ],
   ["a schema beside tools that are not shown", { tools, toolChoice: "none", form: { schema } }, ['{"title":"Demo"}'], [demo]],
 ])("%s: what may be said", async (_, form, good, bad) => {
-  for (const text of good) expect(await fits(form, text), text).toBe(true);
-  for (const text of bad) expect(await fits(form, text), text).toBe(false);
+  for (const text of good) expect(await fits(chat, form, text), text).toBe(true);
+  for (const text of bad) expect(await fits(chat, form, text), text).toBe(false);
+});
+
+const chatMl = (calls: string) => `{%- for message in messages -%}{{- '<|' + message.role + '|>' + message.content -}}
+{%- if message.tool_calls -%}${calls}{%- endif -%}{{- '<|end|>' -}}{%- endfor -%}{%- if add_generation_prompt -%}{{- '<|assistant|>' -}}{%- endif -%}`;
+const oneByOne = chatMl(
+  `{%- for c in message.tool_calls -%}{{- '<tool_call>{"name":"' + c.function.name + '","arguments":' + c.function.arguments | tojson + '}</tool_call>' -}}{%- endfor -%}`,
+);
+const inOneList = chatMl(
+  `{{- '<tool_call>[' -}}{%- for c in message.tool_calls -%}{{- ('' if loop.first else ', ') + '{"name": "' + c.function.name + '", "arguments": ' + c.function.arguments | tojson + '}' -}}{%- endfor -%}{{- ']</tool_call>' -}}`,
+);
+
+// What demonstrations teach is what the template writes: a form must not forbid it.
+test.each([
+  ["calls one by one", oneByOne],
+  ["calls in one list", inOneList],
+])("%s, as the template writes them, fit every form that allows calls", async (_, chatTemplate) => {
+  const own = makeChat({ ...loadTokenizer(join(import.meta.dirname, "../../models/office")), chatTemplate });
+  const written = (...names: readonly string[]) => {
+    const toolCalls = names.map((name) => ({ name, arguments: { title: "Demo" } }));
+    return own.action(own.open([{ role: "user", content: "Hello" }], tools), { role: "assistant", content: "", toolCalls });
+  };
+  const fit = (form: Formed, text: string) => fits(own, form, text.replace("<|end|>", ""));
+  const strict: Formed = { tools, strictTools: ["find", "move"] };
+  const forms: Formed[] = [strict, { tools, toolChoice: "required" }, { tools, form: { schema } }];
+  for (const form of forms) {
+    for (const names of [["find"], ["find", "move"], ["move", "move", "find"]])
+      expect(await fit(form, written(...names)), written(...names)).toBe(true);
+    expect(await fit({ ...form, parallelCalls: false }, written("find"))).toBe(true);
+    expect(await fit({ ...form, parallelCalls: false }, written("find", "move"))).toBe(false);
+  }
+  expect(await fit({ tools, toolChoice: { tool: "find" } }, written("find"))).toBe(true);
+  expect(await fit({ tools, toolChoice: { tool: "find" } }, written("find", "find"))).toBe(false);
+  expect(await fit(strict, written("find", "move").replaceAll("title", "other"))).toBe(false);
+  expect(await fit(strict, written("find", "move").replace("move", "none"))).toBe(false);
 });
 
 test("a request that leaves the form to the model has no mask", async () => {
@@ -76,5 +94,5 @@ test("a request that leaves the form to the model has no mask", async () => {
 
 test("a schema without a grammar is refused, and the next one works", async () => {
   await expect(grammars.mask({ form: { schema: { type: "nonsense" } } })).rejects.toThrow(/schema is .*nonsense/);
-  expect(await fits({ form: { schema } }, '{"title":"Demo"}')).toBe(true);
+  expect(await fits(chat, { form: { schema } }, '{"title":"Demo"}')).toBe(true);
 });

@@ -33,11 +33,9 @@ export interface GrammarMask {
   close(): void;
 }
 
-/** A call's text around its arguments. */
-interface Frame {
-  readonly begin: string;
-  readonly end: string;
-}
+/** How a message writes its calls: opening (begin arguments end) separator (begin arguments end) closing. Begin has `nameMark` for the name. */
+type Layout = Readonly<Record<"opening" | "begin" | "end" | "separator" | "closing", string>>;
+type Write = CallFormat["write"];
 
 /** Longest run of white space between the parts of a JSON value. Without a limit a model may write nothing else. */
 const maxWhiteSpace = 2;
@@ -48,14 +46,18 @@ const kept = 64;
 export class Grammars {
   readonly #tokenizer: Tokenizer;
   readonly #format: CallFormat | undefined;
+  readonly #write: Write;
+  #found: readonly Layout[] | undefined;
   readonly #compiled = new Map<string, Promise<CompiledGrammar>>();
   #compiler: Promise<GrammarCompiler> | undefined;
   /** Tokens that belong to no text. */
   #control: ReadonlySet<TokenId> = new Set();
 
-  constructor(tokenizer: Tokenizer, format: CallFormat | undefined) {
+  /** @param write writes calls as the chat template does, which may differ from its format's way in white space */
+  constructor(tokenizer: Tokenizer, format: CallFormat | undefined, write: Write = () => "") {
     this.#tokenizer = tokenizer;
     this.#format = format;
+    this.#write = write;
   }
 
   /**
@@ -106,25 +108,28 @@ export class Grammars {
       for (const keyword of held.loose) loose.add(keyword);
       return held.schema;
     };
-    const call = (tool: Tool, strict: boolean) => this.#call(tool.name, strict ? hold(parametersAsJsonSchema(tool)) : anyObject);
+    const schemas = (of: readonly Tool[], isStrict: (name: string) => boolean) =>
+      new Map(of.map((tool) => [tool.name, isStrict(tool.name) ? hold(parametersAsJsonSchema(tool)) : anyObject]));
     const forced = typeof toolChoice === "object" ? toolChoice.tool : undefined;
     const named = tools.filter(({ name }) => forced === undefined || name === forced);
     if (tools.length > 0 && (forced !== undefined || toolChoice === "required")) {
-      const elements = named.map((tool) => call(tool, true));
-      return [this.#kept({ type: "or", elements })];
+      const all = schemas(named, () => true);
+      return this.#requiredLayouts().map((layout) => this.#kept(listOf(layout, all, parallelCalls && forced === undefined)));
     }
     const text = form === undefined ? [] : [this.#kept({ schema: form === "json" ? anyObject : hold(form.schema) })];
     if (tools.length === 0 || toolChoice === "none") return text;
-    const tags = tools.map((tool) => call(tool, strictTools.includes(tool.name)));
-    const triggers = [openingOf(this.#requiredFormat())];
+    const all = schemas(tools, (name) => strictTools.includes(name));
+    const tags = this.#requiredLayouts().flatMap((layout) =>
+      layout.opening === ""
+        ? [...all].map(([name, schema]) => tagOf(layout, name, schema))
+        : [listOf(layout, all, parallelCalls)],
+    );
+    const openings = this.#layouts.map(({ opening }) => opening || openingOf(this.#requiredFormat()));
+    const triggers = [openings.reduce((a, b) => a.slice(0, sharedLength(a, b)))];
     // A text of a form has no calls in it, so calls are what is said in its place.
-    const calls = { type: "triggered_tags", triggers, tags, at_least_one: text.length > 0, stop_after_first: !parallelCalls };
-    return [...text, this.#kept(calls)];
-  }
-
-  #call(name: string, schema: Keywords): { readonly [part: string]: unknown } {
-    const { begin, end } = frameOf(this.#requiredFormat(), name);
-    return { type: "tag", begin, content: { type: "json_schema", json_schema: schema }, end };
+    const distinct = [...new Map(tags.map((tag) => [JSON.stringify(tag), tag])).values()];
+    const calls = { type: "triggered_tags", triggers, tags: distinct };
+    return [...text, this.#kept({ ...calls, at_least_one: text.length > 0, stop_after_first: !parallelCalls })];
   }
 
   #kept(form: object): Promise<CompiledGrammar> {
@@ -158,8 +163,7 @@ export class Grammars {
     const { size, vocabulary, addedTokens, stopTokens } = this.#tokenizer;
     const special = new Set(addedTokens.flatMap(({ text, special: isSpecial }) => (isSpecial ? [text] : [])));
     // Control tokens belong to no text, save where a call is written with them.
-    const frame = this.#format === undefined ? undefined : frameIfJson(this.#format, "name");
-    const written = `${frame?.begin ?? ""}${frame?.end ?? ""}`;
+    const written = this.#layouts.map((a) => a.opening + a.begin + a.end + a.separator + a.begin + a.end + a.closing).join();
     const texts = Array.from({ length: size }, (_, id) => {
       const text = vocabulary.tokens.get(id) ?? "";
       return special.has(text) && !written.includes(text) ? "" : text;
@@ -171,9 +175,24 @@ export class Grammars {
     );
   }
 
+  get #layouts(): readonly Layout[] {
+    this.#found ??= this.#format === undefined ? [] : layoutsOf(this.#format, this.#write);
+    return this.#found;
+  }
+
   #requiredFormat(): CallFormat {
     if (this.#format !== undefined) return this.#format;
     throw new ModelError("tool calls", "none", { expected: "a chat template with a known format of calls" });
+  }
+
+  /** @throws ModelError for a format whose arguments are no JSON */
+  #requiredLayouts(): readonly Layout[] {
+    const { name } = this.#requiredFormat();
+    if (this.#layouts.length > 0) return this.#layouts;
+    throw new ModelError("tool calls that are forced, strict, single or beside a form of the text", name, {
+      expected: "a model whose calls have their arguments as JSON",
+      hint: "Leave out tool_choice, strict, parallel_tool_calls and response_format, or use another model.",
+    });
   }
 }
 
@@ -217,25 +236,62 @@ export function openingOf(format: CallFormat): string {
   const [a = "", b = ""] = ["a", "b"].map((name) =>
     format.write({ role: "assistant", content: "", toolCalls: [{ name, arguments: {} }] }),
   );
+  const shared = a.slice(0, sharedLength(a, b));
+  return /^\S+/.exec(shared)?.[0] ?? shared;
+}
+
+function sharedLength(a: string, b: string): number {
   let shared = 0;
   while (shared < a.length && a[shared] === b[shared]) shared++;
-  return /^\S+/.exec(a.slice(0, shared))?.[0] ?? a.slice(0, shared);
+  return shared;
 }
 
-/** @throws ModelError for a format whose arguments are no JSON */
-function frameOf(format: CallFormat, name: string): Frame {
-  const frame = frameIfJson(format, name);
-  if (frame !== undefined) return frame;
-  throw new ModelError("tool calls that are forced, strict, single or beside a form of the text", format.name, {
-    expected: "a model whose calls have their arguments as JSON",
-    hint: "Leave out tool_choice, strict, parallel_tool_calls and response_format, or use another model.",
+const [nameMark, argumentMark] = ["name-of-the-call", "argument-of-the-call"] as const;
+const markedArguments = new RegExp(`\\{\\s*"${argumentMark}"\\s*:\\s*0\\s*\\}`);
+
+function tagOf({ begin, end }: Pick<Layout, "begin" | "end">, name: string, schema: Keywords): object {
+  return { type: "tag", begin: begin.replace(nameMark, () => name), content: { type: "json_schema", json_schema: schema }, end };
+}
+
+/** Calls and nothing else. @param schemas by the names of tools */
+function listOf(layout: Layout, schemas: ReadonlyMap<string, Keywords>, several: boolean): object {
+  const { opening, begin, end, separator, closing } = layout;
+  // A grammar has no empty separator: each call's first character is taken as one.
+  const [first, rest] = separator === "" ? [begin.slice(0, 1), begin.slice(1)] : ["", begin];
+  const tags = [...schemas].map(([name, schema]) => tagOf({ begin: rest, end }, name, schema));
+  const list = { type: "tags_with_separator", tags, separator: separator + first };
+  const content = { ...list, at_least_one: true, stop_after_first: !several };
+  const before = opening + first;
+  if (closing !== "") return { type: "tag", begin: before, content, end: closing };
+  return before === "" ? content : { type: "sequence", elements: [{ type: "const_string", value: before }, content] };
+}
+
+/** The format's layout and that of a template that writes the same calls otherwise; none where arguments are no JSON. */
+function layoutsOf(format: CallFormat, write: Write): readonly Layout[] {
+  const own = layoutOf(format.write, "");
+  const shown = own && layoutOf(write, openingOf(format));
+  return own === undefined ? [] : shown === undefined || JSON.stringify(shown) === JSON.stringify(own) ? [own] : [own, shown];
+}
+
+/** @param from the text with which calls begin: a template may write reasoning before them */
+function layoutOf(write: Write, from: string): Layout | undefined {
+  const [one, two] = [1, 2].map((count) => {
+    const toolCalls = Array.from({ length: count }, () => ({ name: nameMark, arguments: { [argumentMark]: 0 } }));
+    const text = write({ role: "assistant", content: "", toolCalls });
+    return text.slice(Math.max(0, text.indexOf(from))).split(markedArguments);
   });
-}
-
-function frameIfJson(format: CallFormat, name: string): Frame | undefined {
-  const mark = "\ue010";
-  const text = format.write({ role: "assistant", content: "", toolCalls: [{ name, arguments: { [mark]: 0 } }] });
-  const at = text.indexOf(`{"${mark}"`);
-  const end = text.indexOf("}", at) + 1;
-  return at === -1 || end === 0 ? undefined : { begin: text.slice(0, at), end: text.slice(end) };
+  const [whole = "", last] = one ?? [];
+  // A template may show one call alone, or number its calls, which no grammar holds.
+  const [, between = "", end] = two?.length === 3 ? two : ["", `${last}${whole}`, last];
+  if (last === undefined || end !== last || !whole.startsWith(from) || !whole.includes(nameMark)) return undefined;
+  const ended = sharedLength(last, between);
+  let begun = 0;
+  while (begun < Math.min(whole.length, between.length - ended) && whole.at(-1 - begun) === between.at(-1 - begun)) begun++;
+  return {
+    opening: whole.slice(0, whole.length - begun),
+    begin: whole.slice(whole.length - begun),
+    end: last.slice(0, ended),
+    separator: between.slice(ended, between.length - begun),
+    closing: last.slice(ended),
+  };
 }
