@@ -32,11 +32,7 @@ export async function environmentCheckCommand(
   { json, sampling = true, trainingTasks = "2000", ...flags }: EnvironmentCheckFlags,
   screen: Screen,
 ): Promise<number> {
-  if (name !== undefined && /\.[cm]?[jt]sx?$/.test(name))
-    throw new ConfigError("the environment", name, {
-      expected: "the name of one, such as office",
-      hint: `An agent is checked by \`${commandPrefix()} check ${name} --tasks tasks.jsonl --reward reward.ts\`.`,
-    });
+  if (name !== undefined) refuseAgent(name);
   const user = await loadConfigFile(flags.config);
   const config = resolveConfig(user, named(settingsOf(environmentCheckFlags, flags), name));
   const world = environmentOf(config, user);
@@ -64,6 +60,15 @@ export async function environmentCheckCommand(
   if (json) screen.line(JSON.stringify(report, null, 1));
   else for (const line of checkLines(report)) screen.line(line);
   return report.unrepeatable.length > 0 ? 1 : 0;
+}
+
+/** @throws ConfigError for a module, which is an agent's */
+export function refuseAgent(name: string): void {
+  if (!/\.[cm]?[jt]sx?$/.test(name)) return;
+  throw new ConfigError("the environment", name, {
+    expected: "the name of one, such as office",
+    hint: `An agent is checked by \`${commandPrefix()} check ${name} --tasks tasks.jsonl --reward reward.ts\`.`,
+  });
 }
 
 /** Flags with the environment that is named, and its settings if they are given. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { showDownload } from "../../../src/cli/download.ts";
 import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
+import type { Environment } from "../../../src/environments/environment.ts";
 import { whileOpen } from "../../../src/environments/lifetime.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { modelFolder, openChat, openModel, samplingUse } from "../../../src/sdk/model.ts";
@@ -14,6 +15,7 @@ import type { TrainingConfig } from "../../../src/training/config/settings.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { answersSettingsSchema } from "../../answers/answers.ts";
 import { type ScannedTasks, type ScanOptions, scanTasks } from "../scan.ts";
+import { refuseAgent } from "./env-check.ts";
 
 export interface ScanFlags extends SettingValues {
   readonly json?: boolean;
@@ -24,8 +26,8 @@ export interface ScanFlags extends SettingValues {
 /** A file or an environment that is scanned, and its configuration. */
 interface Subject {
   readonly name: string;
-  readonly user: UserConfig;
   readonly config: TrainingConfig;
+  readonly environment: Environment;
 }
 
 /** Prints what decides whether a model can learn tasks, a line for each file or environment. @throws ConfigError, EnvError, EngineError */
@@ -59,14 +61,16 @@ export async function scanCommand(
 
 /** A file of questions, or an environment by its name. @throws ConfigError if it is neither */
 function subjectOf(what: string, user: UserConfig, given: UserConfig): Subject {
+  refuseAgent(what);
   const settings = typeof given.environment === "object" && "settings" in given.environment ? given.environment.settings : {};
   const isFile = what.endsWith(".jsonl") || existsSync(what);
   const environment = isFile ? { name: "answers", settings: { ...(settings as object), data: what } } : { name: what, settings };
-  return { name: what, user, config: resolveConfig(user, { ...given, environment }) };
+  const config = resolveConfig(user, { ...given, environment });
+  return { name: what, config, environment: environmentOf(config, user) };
 }
 
 async function scanned(
-  { user, config }: Subject,
+  { config, environment: world }: Subject,
   player: Pick<ScanOptions, "chat" | "engine">,
   screen: Screen,
 ): Promise<ScannedTasks> {
@@ -80,7 +84,7 @@ async function scanned(
   };
   const options = { ...player, seed, rollout, tasks: evaluation.tasks, ...(answers && { compare: answers.compare }) };
   return guarded(guards, (signal) =>
-    whileOpen(environmentOf(config, user), { timeoutMs: guards.limitMs, signal }, (opened) => scanTasks(opened, options)),
+    whileOpen(world, { timeoutMs: guards.limitMs, signal }, (opened) => scanTasks(opened, options)),
   );
 }
 
