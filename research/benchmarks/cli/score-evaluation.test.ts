@@ -1,13 +1,21 @@
+import "../../../test/loopback.ts";
 import "../../install.ts";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { evalCommand } from "../../../src/cli/commands/eval.ts";
 import { createScreen } from "../../../src/terminal/screen.ts";
 import { scoreCommand } from "./benchmarks.ts";
+
+// No walls are tried, as no Python starts.
+vi.mock(import("../../../extensions/tools/python/walls.ts"), async (original) => ({
+  ...(await original()),
+  walls: () => [],
+  isWalled: () => true,
+}));
 
 const servers: Server[] = [];
 afterEach(() => {

@@ -1,11 +1,19 @@
+import "../../test/loopback.ts";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { played } from "../../test/fixtures/written-sampler.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
+
+// No walls are tried, as no Python starts.
+vi.mock(import("../../extensions/tools/python/walls.ts"), async (original) => ({
+  ...(await original()),
+  walls: () => [],
+  isWalled: () => true,
+}));
 
 const servers: Server[] = [];
 afterEach(() => {

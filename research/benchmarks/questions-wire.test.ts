@@ -1,14 +1,22 @@
+import "../../test/loopback.ts";
 import "../install.ts";
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { parquetWriteFile } from "hyparquet-writer";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { EnvError } from "../../src/core/errors.ts";
 import { deepResearchEnvironment } from "./deep-research.ts";
 import { folder, jsonl, path, questions, write } from "./questions.fixture.ts";
 import { openQuestions } from "./questions.ts";
+
+// No walls are tried, as no Python starts.
+vi.mock(import("../../extensions/tools/python/walls.ts"), async (original) => ({
+  ...(await original()),
+  walls: () => [],
+  isWalled: () => true,
+}));
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
