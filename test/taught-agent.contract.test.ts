@@ -1,77 +1,10 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, expect, test, vi } from "vitest";
-import type { TeacherRequest } from "../extensions/agents/scripted-teacher.ts";
-import { trainAgent } from "../extensions/agents/taught-agent.ts";
+import { expect, test } from "vitest";
 import { layout } from "../src/runs/layout.ts";
 import { readEvaluations, readMetrics, readRun } from "../src/runs/read.ts";
 import { invoke } from "./command-line.ts";
-
-const runtime = vi.hoisted(() => ({ isMissing: false }));
-vi.mock("../extensions/local/peak.ts", async (original) => {
-  const peak = await original<typeof import("../extensions/local/peak.ts")>();
-  const measurePeak: typeof peak.measurePeak = async (options) => {
-    if (runtime.isMissing) throw new Error("onnxruntime-node is missing");
-    return peak.measurePeak(options);
-  };
-  return { ...peak, measurePeak };
-});
-
-const folder = mkdtempSync(join(tmpdir(), "taught-agent-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-const file = (name: string, text: string) => {
-  writeFileSync(join(folder, name), text);
-  return join(folder, name);
-};
-const taskOf = (n: number) => ({ prompt: `Where is B${n}?`, book: `B${n}` });
-const tasks = Array.from({ length: 12 }, (_, n) => taskOf(n));
-
-const agentText = `export default async (prompt) => {
-  const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: prompt }] });
-  const response = await fetch(process.env.OPENAI_BASE_URL + "/chat/completions", { method: "POST", body });
-  if (!response.ok) throw new Error(await response.text());
-  return JSON.parse(await response.text()).choices[0].message.content;
-};\n`;
-const files = {
-  agent: file("agent.mjs", agentText),
-  tasks: file("tasks.jsonl", tasks.map((task) => `${JSON.stringify(task)}\n`).join("")),
-  reward: file("reward.mjs", "export default ({ task, answer }) => Number(answer === task.book);\n"),
-  expert: file("expert.mjs", "export default ({ messages }) => ({ content: messages[0].content.slice(9, -1) });\n"),
-};
-const small = [
-  ...[
-    "--steps",
-    "1",
-    "--tasks-per-step",
-    "2",
-    "--group-size",
-    "2",
-    "--sft-steps",
-    "2",
-    "--sft-learning-rate",
-    "3e-4",
-    "--threads",
-    "1",
-    "--no-dashboard",
-  ],
-  ...["--set", "evaluation.k=1", "--set", "algorithm.kind=grpo"],
-];
-const train = (out: string, ...more: string[]) =>
-  invoke(
-    "train-agent",
-    files.agent,
-    "--tasks",
-    files.tasks,
-    "--reward",
-    files.reward,
-    "--model",
-    "bundled:office",
-    "--out",
-    out,
-    ...small,
-    ...more,
-  );
+import { file, files, folder, tasks, train } from "./taught-agent.fixture.ts";
 
 test("one command records, teaches and reinforces on tasks of their own, and the same command continues where it was killed", async () => {
   const out = join(folder, "run");
@@ -124,37 +57,4 @@ test("one command records, teaches and reinforces on tasks of their own, and the
   const rescored = await invoke("rescore", out, "--reward", files.reward, "--tasks", files.tasks, "--json");
   const { episodes } = JSON.parse(rescored.out) as { episodes: { before: number; after: number }[] };
   expect(episodes.map(({ after }) => after)).toEqual(episodes.map(({ before }) => before));
-});
-
-test("from code the same; what cannot be taught is refused before a model is loaded", async () => {
-  const given = {
-    ...{
-      agent: files.agent,
-      reward: ({ answer, task }: { answer: unknown; task: { book: string } }) => Number(answer === task.book),
-    },
-    ...{ tasks, model: "bundled:office", teacher: files.expert, engine: { threads: 1 } },
-  } as const;
-  const out = (name: string) => join(folder, name);
-  await expect(trainAgent({ ...given, tasks: tasks.slice(0, 7), out: out("few") })).rejects.toThrow(/at least 8 training tasks/);
-  const both = { train: tasks, test: tasks.slice(0, 2) };
-  await expect(trainAgent({ ...given, tasks: both, out: out("both") })).rejects.toThrow(/trained or measured, and not both/);
-  const wrong = () => ({ content: "no idea" });
-  await expect(trainAgent({ ...given, teacher: wrong, out: out("wrong") })).rejects.toThrow(
-    /0 of 5 attempts are kept.*reward.*plays nothing again/,
-  );
-  const failing = (_: TeacherRequest) => Promise.reject(new Error("the shop is closed"));
-  await expect(trainAgent({ ...given, teacher: failing, out: out("failing") })).rejects.toThrow("the shop is closed");
-  await expect(trainAgent({ ...given, teacher: join(folder, "none.mjs"), out: out("none") })).rejects.toThrow("none.mjs");
-  await expect(trainAgent({ ...given, demonstrations: { tasks: 9 }, out: out("all") })).rejects.toThrow(
-    /demonstrations.tasks is 9; expected a whole number from 4 to 6/,
-  );
-  await expect(trainAgent({ ...given, model: join(folder, "no-model"), out: out("model") })).rejects.toThrow("no-model");
-  let called = 0;
-  const counting = (_: TeacherRequest) => ({ content: String(called++) });
-  runtime.isMissing = true;
-  const missing = trainAgent({ ...given, teacher: counting, out: out("missing") });
-  await expect(missing.finally(() => (runtime.isMissing = false))).rejects.toThrow("onnxruntime-node is missing");
-  expect(called).toBe(0); // a teacher may cost money
-  for (const name of ["missing", "few", "both", "wrong", "failing", "none", "all", "model"])
-    for (const stage of ["", "-sft"]) expect(existsSync(`${out(name)}${stage}`)).toBe(false);
 });
