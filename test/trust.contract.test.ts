@@ -116,6 +116,7 @@ const examples = (): Example[] => [
   { environment: { name: "appworld", settings: { urls: [at] } } },
   { environment: { name: "bfcl", settings: { data: path, python: join(folder, "helper") } } },
   { environment: { name: "miniwob", settings: { data: path } } },
+  { environment: { name: "answers", settings: { data: path } } },
   { environment: { name: "gsm8k", settings: { data: path } } },
   { environment: research({ search: { kind: "serper", ...web } }) },
   {

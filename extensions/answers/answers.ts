@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { acts } from "../../src/core/acts.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { parseSettings } from "../../src/core/settings.ts";
 import { type DefinedTask, defineEnvironment } from "../../src/environments/define.ts";
@@ -9,7 +10,7 @@ import { type AnswerTask, isRight, readAnswerTasks } from "./tasks.ts";
 
 export const answersSettingsSchema = z.strictObject({
   /** A file of JSON lines: `{"prompt", "answer"}`, the answer a text, a number or a list of those that are right. */
-  data: z.string().min(1),
+  data: acts.reads(z.string().min(1)),
   /** The system message. Default: none. */
   system: z.string().optional(),
   /** How answers are compared: as texts, without case and white space, or the last number of each. */
