@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Compiles src/, extensions/ and entries/ to dist/, and the dashboard's page to dist/dashboard/.
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
+import { existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { argv } from "node:process";
 import { fileURLToPath } from "node:url";

@@ -72,19 +72,19 @@ test.each([
     const toolCalls = names.map((name) => ({ name, arguments: { title: "Demo" } }));
     return own.action(own.open([{ role: "user", content: "Hello" }], tools), { role: "assistant", content: "", toolCalls });
   };
-  const fit = (form: Formed, text: string) => fits(own, form, text.replace("<|end|>", ""));
+  const allowed = (form: Formed, text: string) => fits(own, form, text.replace("<|end|>", ""));
   const strict: Formed = { tools, strictTools: ["find", "move"] };
   const forms: Formed[] = [strict, { tools, toolChoice: "required" }, { tools, form: { schema } }];
   for (const form of forms) {
     for (const names of [["find"], ["find", "move"], ["move", "move", "find"]])
-      expect(await fit(form, written(...names)), written(...names)).toBe(true);
-    expect(await fit({ ...form, parallelCalls: false }, written("find"))).toBe(true);
-    expect(await fit({ ...form, parallelCalls: false }, written("find", "move"))).toBe(false);
+      expect(await allowed(form, written(...names)), written(...names)).toBe(true);
+    expect(await allowed({ ...form, parallelCalls: false }, written("find"))).toBe(true);
+    expect(await allowed({ ...form, parallelCalls: false }, written("find", "move"))).toBe(false);
   }
-  expect(await fit({ tools, toolChoice: { tool: "find" } }, written("find"))).toBe(true);
-  expect(await fit({ tools, toolChoice: { tool: "find" } }, written("find", "find"))).toBe(false);
-  expect(await fit(strict, written("find", "move").replaceAll("title", "other"))).toBe(false);
-  expect(await fit(strict, written("find", "move").replace("move", "none"))).toBe(false);
+  expect(await allowed({ tools, toolChoice: { tool: "find" } }, written("find"))).toBe(true);
+  expect(await allowed({ tools, toolChoice: { tool: "find" } }, written("find", "find"))).toBe(false);
+  expect(await allowed(strict, written("find", "move").replaceAll("title", "other"))).toBe(false);
+  expect(await allowed(strict, written("find", "move").replace("move", "none"))).toBe(false);
 });
 
 test("a request that leaves the form to the model has no mask", async () => {
