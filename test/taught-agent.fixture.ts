@@ -1,18 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, vi } from "vitest";
+import { afterAll } from "vitest";
 import { invoke } from "./command-line.ts";
-
-export const runtime = vi.hoisted(() => ({ isMissing: false }));
-vi.mock("../extensions/local/peak.ts", async (original) => {
-  const peak = await original<typeof import("../extensions/local/peak.ts")>();
-  const measurePeak: typeof peak.measurePeak = async (options) => {
-    if (runtime.isMissing) throw new Error("onnxruntime-node is missing");
-    return peak.measurePeak(options);
-  };
-  return { ...peak, measurePeak };
-});
 
 export const folder = mkdtempSync(join(tmpdir(), "taught-agent-"));
 afterAll(() => rmSync(folder, { recursive: true }));

@@ -1,10 +1,20 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { TeacherRequest } from "../extensions/agents/scripted-teacher.ts";
 import { trainAgent } from "../extensions/agents/taught-agent.ts";
 import "./loopback.ts";
-import { files, folder, runtime, tasks } from "./taught-agent.fixture.ts";
+import { files, folder, tasks } from "./taught-agent.fixture.ts";
+
+const runtime = vi.hoisted(() => ({ isMissing: false }));
+vi.mock("../extensions/local/peak.ts", async (original) => {
+  const peak = await original<typeof import("../extensions/local/peak.ts")>();
+  const measurePeak: typeof peak.measurePeak = async (options) => {
+    if (runtime.isMissing) throw new Error("onnxruntime-node is missing");
+    return peak.measurePeak(options);
+  };
+  return { ...peak, measurePeak };
+});
 
 test("from code the same; what cannot be taught is refused before a model is loaded", async () => {
   const given = {
