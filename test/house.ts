@@ -328,7 +328,7 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/answers",
     holds: "questions of a file with known answers ([own-task.md](own-task.md#only-prompts-and-answers))",
-    knows: ["src/core", "src/files", "src/environments", "extensions/agents"],
+    knows: ["src/core", "src/environments", "extensions/agents"],
   },
   {
     path: "extensions/check",

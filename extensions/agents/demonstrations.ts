@@ -39,7 +39,8 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
   };
   for (const exchange of exchanges) {
     const spoken = keysOf(exchange);
-    const keys = spoken.map((key) => shown(exchange) + key);
+    const tools = shown(exchange);
+    const keys = spoken.map((key) => tools + key);
     for (const key of keys.slice(0, -1)) continued.add(key);
     answers.set(spoken.at(-1) ?? "", exchange.answer);
     said.set(keys.at(-1) ?? "", exchange);
@@ -48,9 +49,10 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
   return [...said].flatMap(([end, last]) => {
     if (continued.has(end)) return [];
     const keys = keysOf(last);
+    const tools = shown(last);
     const messages = [...last.messages, last.answer].map((message, i): Json => {
       if (message.role !== "assistant") return wireOf(message);
-      const key = shown(last) + keys[i];
+      const key = tools + keys[i];
       const isLearned = said.get(key)?.isCut === false && !learned.has(key);
       learned.add(key);
       const { reasoning } = answers.get(keys[i] ?? "") ?? message;

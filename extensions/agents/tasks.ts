@@ -40,16 +40,26 @@ const taskSchema = z.looseObject({ prompt: z.string(), kind: z.string().optional
 
 /** Reads tasks from a file of JSON lines, each an object with a prompt. @throws ConfigError naming the first malformed line */
 export function readTasks(file: string): TaskRequest[] {
-  return textOf(file)
-    .split("\n")
-    .flatMap((line, i) => (line.trim() === "" ? [] : [taskOf(line, `${file}:${i + 1}`)]));
+  return readLines("tasks", file, taskOf);
 }
 
-function textOf(file: string): string {
+/**
+ * Reads each line of a file that is not blank.
+ * @param subject names the file in the error
+ * @param read is given a line and its place, `FILE:NUMBER`
+ * @throws ConfigError if there is no such file of text, or it is too large
+ */
+export function readLines<T>(subject: string, file: string, read: (line: string, where: string) => T): T[] {
+  return textOf(subject, file)
+    .split("\n")
+    .flatMap((line, i) => (line.trim() === "" ? [] : [read(line, `${file}:${i + 1}`)]));
+}
+
+function textOf(subject: string, file: string): string {
   try {
     return utf8Of(readBounded(file, largestFile));
   } catch (cause) {
-    throw new ConfigError("tasks", file, { expected: "a file of JSON lines", hint: reasonOf(cause), cause });
+    throw new ConfigError(subject, file, { expected: "a file of JSON lines", hint: reasonOf(cause), cause });
   }
 }
 

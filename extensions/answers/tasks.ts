@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { ConfigError, reasonOf } from "../../src/core/errors.ts";
+import { ConfigError } from "../../src/core/errors.ts";
 import { parseJson } from "../../src/core/json.ts";
-import { readBounded, utf8Of } from "../../src/files/bounded.ts";
-
-const largestFile = 256 * 2 ** 20;
+import { readLines } from "../agents/tasks.ts";
 
 // A blank answer would be silence's.
 const answerSchema = z.union([z.string().regex(/\S/, "a text that is not blank"), z.number()]);
@@ -30,19 +28,9 @@ export type AnswerTask = z.output<typeof rowSchema>;
  * @throws ConfigError naming the file, or the first line that is of another form or has an answer that cannot be compared
  */
 export function readAnswerTasks(file: string, comparison: Comparison): AnswerTask[] {
-  const tasks = textOf(file)
-    .split("\n")
-    .flatMap((line, i) => (line.trim() === "" ? [] : [taskOf(line, `${file}:${i + 1}`, comparison)]));
+  const tasks = readLines("environment.settings.data", file, (line, where) => taskOf(line, where, comparison));
   if (tasks.length > 0) return tasks;
   throw new ConfigError(file, "no line", { expected: 'JSON lines such as {"prompt": "2 + 2?", "answer": "4"}' });
-}
-
-function textOf(file: string): string {
-  try {
-    return utf8Of(readBounded(file, largestFile));
-  } catch (cause) {
-    throw new ConfigError("environment.settings.data", file, { expected: "a file of JSON lines", hint: reasonOf(cause), cause });
-  }
 }
 
 function taskOf(line: string, where: string, comparison: Comparison): AnswerTask {

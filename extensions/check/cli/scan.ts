@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import type { z } from "zod";
 import { showDownload } from "../../../src/cli/download.ts";
 import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
@@ -28,6 +29,8 @@ interface Subject {
   readonly name: string;
   readonly config: TrainingConfig;
   readonly environment: Environment;
+  /** The settings of questions with known answers. */
+  readonly answers?: z.output<typeof answersSettingsSchema>;
 }
 
 /** Prints what decides whether a model can learn tasks, a line for each file or environment. @throws ConfigError, EnvError, EngineError */
@@ -66,16 +69,16 @@ function subjectOf(what: string, user: UserConfig, given: UserConfig): Subject {
   const isFile = what.endsWith(".jsonl") || existsSync(what);
   const environment = isFile ? { name: "answers", settings: { ...(settings as object), data: what } } : { name: what, settings };
   const config = resolveConfig(user, { ...given, environment });
-  return { name: what, config, environment: environmentOf(config, user) };
+  const subject = { name: what, config, environment: environmentOf(config, user) };
+  return environment.name === "answers" ? { ...subject, answers: answersSettingsSchema.parse(environment.settings) } : subject;
 }
 
 async function scanned(
-  { config, environment: world }: Subject,
+  { config, environment, answers }: Subject,
   player: Pick<ScanOptions, "chat" | "engine">,
   screen: Screen,
 ): Promise<ScannedTasks> {
-  const { seed, rollout, environment, evaluation } = config;
-  const answers = environment.name === "answers" ? answersSettingsSchema.parse(environment.settings) : undefined;
+  const { seed, rollout, evaluation } = config;
   const guards = {
     limitMs: rollout.episodeTimeoutMs,
     subject: "scan",
@@ -84,7 +87,7 @@ async function scanned(
   };
   const options = { ...player, seed, rollout, tasks: evaluation.tasks, ...(answers && { compare: answers.compare }) };
   return guarded(guards, (signal) =>
-    whileOpen(world, { timeoutMs: guards.limitMs, signal }, (opened) => scanTasks(opened, options)),
+    whileOpen(environment, { timeoutMs: guards.limitMs, signal }, (opened) => scanTasks(opened, options)),
   );
 }
 
@@ -109,11 +112,10 @@ function scanLines(rows: Readonly<Record<string, ScannedTasks>>, subjects: reado
 }
 
 function nextLines(learnable: Subject | undefined, formless: Subject | undefined): string[] {
-  const command = ({ config: { model, environment } }: Subject, verb: string, form = "") => {
-    const { data, compare } = answersSettingsSchema.partial().parse(environment.name === "answers" ? environment.settings : {});
+  const command = ({ config: { model, environment }, answers }: Subject, verb: string, form = "") => {
     const settings = [
-      ...(data ? [`data=${data}`] : []),
-      ...(compare === "number" ? ["compare=number"] : []),
+      ...(answers ? [`data=${answers.data}`] : []),
+      ...(answers?.compare === "number" ? ["compare=number"] : []),
       ...(form ? [form] : []),
     ];
     const set = settings.map((each) => ` --set ${quoted(`environment.settings.${each}`)}`).join("");
@@ -121,7 +123,7 @@ function nextLines(learnable: Subject | undefined, formless: Subject | undefined
   };
   if (learnable !== undefined)
     return ["", `Next, for ${learnable.name}:`, `${command(learnable, "train")} --algorithm grpo --learning-rate 4e-4`];
-  if (formless === undefined || formless.config.environment.name !== "answers") return [];
+  if (formless?.answers === undefined) return [];
   return [
     "",
     `Next, for ${formless.name}, demonstrations of the form, then a scan of the model that comes of it:`,
