@@ -69,6 +69,8 @@ test("in the evaluation an empty call is made, and answered", async () => {
 
 test("a call that begins before the other tool's, and ends behind it, is the other tool's", async () => {
   const { response, reward } = await played(environment, `<search><python>1</python>${answer}</search>${answer}`);
-  expect(response).toBe(`<search><python>1</python> <result>\n1\n</result>${answer}</search>`);
+  // Its own closing tag then calls with the whole text between them, which finds nothing.
+  const ownCall = `<search><python>1</python> <result>\n1\n</result>${answer}</search>`;
+  expect(response).toBe(`${ownCall} <result>\nNo search results found.\n</result>${answer}<|im_end|>`);
   expect(reward).toBe(-1);
 });
