@@ -76,10 +76,11 @@ test.each([
 const rewardText = "export default ({ answer }) => Number(answer === 'shelf 7');\n";
 const agentText = `const tools = ${JSON.stringify(tools)};\nexport default ${String(agent)};\n`;
 
-test("record takes a module as its teacher; a model that is none, and OpenAI's server without a key, are refused by their flag", async () => {
+test("record takes a module as its teacher, by --teacher as in train-agent; what is none, and OpenAI's server without a key, are refused", async () => {
   const tasks = file("tasks.jsonl", [1, 2, 3].map((n) => `${JSON.stringify(taskOf(n))}\n`).join(""));
   const files = [file("agent.mjs", agentText), "--tasks", tasks, "--reward", file("reward.mjs", rewardText)];
-  const record = (model: string) => invoke("record", ...files, "--model", model, "--out", join(folder, "module.jsonl"));
+  const record = (who: string, ...more: string[]) =>
+    invoke("record", ...files, "--teacher", who, "--out", join(folder, "module.jsonl"), ...more);
   const expert = file("expert.mjs", "export default () => ({ content: 'shelf 7' });\n");
   const recorded = await record(expert);
   expect(recorded).toMatchObject({ exitCode: 0, error: "" });
@@ -87,7 +88,9 @@ test("record takes a module as its teacher; a model that is none, and OpenAI's s
   expect(recorded.out).toContain("3 requests, no tokens: it is a script");
   expect((await record(join(folder, "none.ts"))).error).toContain("expected a module that exists");
   expect((await record(file("no-expert.mjs", "export default 3;\n"))).error).toMatch(/the teacher is .*no-expert.mjs/);
-  expect((await record("gpt-5-mini")).error).toMatch(/--model is "gpt-5-mini"; expected NAME@ADDRESS/);
+  expect((await record("gpt-5-mini")).error).toMatch(/--teacher is "gpt-5-mini"; expected NAME@ADDRESS/);
+  const student = await record(expert, "--model", "smollm2");
+  expect(student.error).toContain("'--model <who>' cannot be used with option '--teacher <who>'");
   const key = process.env.OPENAI_API_KEY;
   delete process.env.OPENAI_API_KEY;
   expect((await record("gpt-5-mini@https://api.openai.com/v1")).error).toContain("OPENAI_API_KEY");
@@ -98,6 +101,6 @@ test("the error of an expert says where in its file it was raised", async () => 
   const tasks = file("where.jsonl", `${JSON.stringify(taskOf(1))}\n`);
   const files = [file("agent.mjs", agentText), "--tasks", tasks, "--reward", file("reward.mjs", rewardText)];
   const expert = file("broken-expert.mjs", "export default ({ messages }) =>\n  JSON.parse(messages[0].role).missing.field;\n");
-  const { error } = await invoke("record", ...files, "--model", expert, "--out", join(folder, "where.demos.jsonl"));
+  const { error } = await invoke("record", ...files, "--teacher", expert, "--out", join(folder, "where.demos.jsonl"));
   expect(error).toMatch(/the error of broken-expert\.mjs is .*It was raised at broken-expert\.mjs:2/);
 });

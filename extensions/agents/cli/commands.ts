@@ -65,7 +65,8 @@ const recording: AddCommands = (program, { screen, exit, examples }) => {
     .argument("<agent...>", "a module, or a program and its arguments")
     .option("--tasks <file>", "JSON lines, each an object with a prompt and what the reward needs")
     .option("--reward <file>", "a module whose default export is ({ task, answer }) => number")
-    .option("--model <teacher>", "NAME@ADDRESS at a server of the chat-completions protocol, or the module of a scripted expert")
+    .option("--teacher <who>", "NAME@ADDRESS at a server of the chat-completions protocol, or the module of a scripted expert")
+    .addOption(program.createOption("--model <who>", "another name of --teacher").conflicts("teacher"))
     .option("--keep <rule>", "which episodes are written", "reward >= 1")
     .option("--out <file>", "the demonstrations; all attempts are in a file beside it", "demos.jsonl")
     .option("--k <n>", "attempts at each task (default: 1)")
@@ -74,11 +75,11 @@ const recording: AddCommands = (program, { screen, exit, examples }) => {
     .option("--prices <list>", 'input,output prices of a million tokens, such as "0.4,1.6": the report has the cost')
     .addHelpText(
       "after",
-      examples("record ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --model gpt-5-mini@https://api.openai.com/v1"),
+      examples("record ./agent.ts --tasks tasks.jsonl --reward ./reward.ts --teacher gpt-5-mini@https://api.openai.com/v1"),
     )
     .action(async (agent, flags) => {
       const { recordCommand } = await import("./record.ts");
-      exit(await recordCommand(agent, flags, screen));
+      exit(await recordCommand(agent, { teacher: flags.model, ...flags }, screen));
     });
 };
 

@@ -16,7 +16,7 @@ import { linesOf, modelOf } from "./eval-agent.ts";
 export interface RecordFlags {
   readonly tasks?: string;
   readonly reward?: string;
-  readonly model?: string;
+  readonly teacher?: string;
   readonly keep?: string;
   readonly out?: string;
   readonly k?: string;
@@ -30,9 +30,9 @@ const student = "smollm2";
 
 /** Records demonstrations of an agent with a strong model. @returns the exit code: 1 where nothing was kept */
 export async function recordCommand(agent: readonly string[], flags: RecordFlags, screen: Screen): Promise<number> {
-  const { tasks: file, reward, model = "", keep = "reward >= 1", out = "demos.jsonl", prices } = flags;
+  const { tasks: file, reward, teacher: who = "", keep = "reward >= 1", out = "demos.jsonl", prices } = flags;
   if (file === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
-  const teacher = teacherOf(model, "--model", process.env);
+  const teacher = teacherOf(who, process.env);
   const tasks = tasksOf(file);
   const timeout = wholeNumber("--timeout", flags.timeout);
   const options = {
@@ -44,7 +44,7 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
   const agentFiles = ` --tasks ${quoted(file)} --reward ${quoted(reward ?? "")} -- ${agent.map(quoted).join(" ")}`;
   const given = { agent: agentOf(agent), tasks, reward: await rewardOf(reward), teacher, out, keep };
   const measuring = tasks.train === tasks.test ? "" : ` (${count(tasks.test.length)} are kept for measuring)`;
-  screen.line(`${agent.join(" ")} with ${model}: ${plural(tasks.train.length, "task")}${measuring}`);
+  screen.line(`${agent.join(" ")} with ${who}: ${plural(tasks.train.length, "task")}${measuring}`);
   const kept = () =>
     screen.line(`Interrupted. Attempts that have ended are kept in ${shownPath(attemptsFile(out))}: the same command continues`);
   const record = await interruptible(kept, (signal) => recordAgent({ ...given, ...options, signal }));
@@ -61,16 +61,17 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
   return record.rows === 0 ? 1 : 0;
 }
 
-/** A teacher by its name: NAME@ADDRESS of an endpoint, or a module. @throws ConfigError for what is neither, and OpenAI's server without a key */
-export function teacherOf(text: string, flag: string, env: NodeJS.ProcessEnv): AgentTeacher {
+/** The teacher of `--teacher`: NAME@ADDRESS of an endpoint, or a module. @throws ConfigError for what is neither, and OpenAI's server without a key */
+export function teacherOf(text: string, env: NodeJS.ProcessEnv): AgentTeacher {
   if (/\.[cm]?[jt]sx?$/.test(text)) {
     if (existsSync(text)) return text;
-    throw new ConfigError(flag, text, { expected: "a module that exists: ({ messages, tools }) => the assistant's message" });
+    const expected = "a module that exists: ({ messages, tools }) => the assistant's message";
+    throw new ConfigError("--teacher", text, { expected });
   }
   const { endpoint } = modelOf(text, env);
   const { name = "", baseUrl = "" } = endpoint ?? {};
   if (endpoint === undefined || name === "")
-    throw new ConfigError(flag, text || undefined, {
+    throw new ConfigError("--teacher", text || undefined, {
       expected:
         "NAME@ADDRESS, a model at a server, such as gpt-5-mini@https://api.openai.com/v1, or the module of a scripted expert",
     });

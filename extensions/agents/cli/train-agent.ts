@@ -55,7 +55,7 @@ async function trainTaught(
   const given = {
     ...{ ...training, ...withSettings(file, settings) },
     ...(file.rewards === undefined ? {} : { rewards: file.rewards }),
-    teacher: teacherOf(teacher ?? "", "--teacher", process.env),
+    teacher: teacherOf(teacher ?? "", process.env),
     demonstrations: {
       ...(tasks === undefined ? {} : { tasks: wholeNumber("--demonstrations", tasks) }),
       ...(keep === undefined ? {} : { keep }),
