@@ -96,3 +96,16 @@ test("a schema without a grammar is refused, and the next one works", async () =
   await expect(grammars.mask({ form: { schema: { type: "nonsense" } } })).rejects.toThrow(/schema is .*nonsense/);
   expect(await fits(chat, { form: { schema } }, '{"title":"Demo"}')).toBe(true);
 });
+
+test("a schema at which the library aborts harms no other model: its masks work on, and its forms get new ones", async () => {
+  const other = makeChat(loadTokenizer(join(import.meta.dirname, "../../models/office")));
+  const open = await other.grammars.mask({ form: { schema } });
+  const before = open?.next();
+  // Half a pair is JSON for everybody but the library.
+  await expect(grammars.mask({ form: { schema: { enum: ["\ud800"] } } })).rejects.toThrow(/schema is .*ud800.*Aborted/);
+  expect(open?.next()).toEqual(before);
+  for (const each of [other, chat]) {
+    expect((await each.grammars.mask({ form: { schema } }))?.next()).toEqual(before);
+    expect(await fits(each, { form: { schema } }, '{"title":"Demo"}')).toBe(true);
+  }
+});

@@ -1,6 +1,7 @@
 import type { CompiledGrammar, GrammarCompiler, GrammarMatcher } from "@mlc-ai/web-xgrammar";
 import type { CallFormat } from "../actions/formats/format.ts";
 import { ModelError, reasonOf } from "../core/errors.ts";
+import { present } from "../core/present.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import { uncheckable } from "../tools/check-json.ts";
 import { beyondBounds } from "../tools/schema-bounds.ts";
@@ -9,6 +10,7 @@ import type { ConversationRequest } from "./conversation.ts";
 import { heldSchema } from "./grammar-schema.ts";
 import type { Keywords } from "./schema-merge.ts";
 import type { Tokenizer } from "./tokenizer.ts";
+import type { XGrammar } from "./xgrammar.ts";
 
 /** The form that an action has to have, of the parts of a request that decide it. */
 export type Formed = Pick<ConversationRequest, "tools" | "toolChoice" | "parallelCalls" | "strictTools" | "form">;
@@ -50,6 +52,8 @@ export class Grammars {
   #found: readonly Layout[] | undefined;
   readonly #compiled = new Map<string, Promise<CompiledGrammar>>();
   #compiler: Promise<GrammarCompiler> | undefined;
+  /** The library that compiled them: after an error of any model there is another, which takes no grammar of this one. */
+  #library: XGrammar | undefined;
   /** Tokens that belong to no text. */
   #control: ReadonlySet<TokenId> = new Set();
 
@@ -65,10 +69,17 @@ export class Grammars {
    * @throws ModelError for a schema that has no grammar, and where the model writes the arguments of calls in another way than JSON
    */
   async mask(formed: Formed): Promise<GrammarMask | undefined> {
+    if (isFree(formed)) return undefined;
+    // Loaded with the first grammar: it is a megabyte, and needs Node.
+    const library = (await import("./xgrammar.ts")).xgrammar();
+    if (library !== this.#library) {
+      this.#compiled.clear();
+      this.#compiler = undefined;
+      this.#library = library;
+    }
     const loose = new Set<string>();
     const grammars = await Promise.all(this.#grammars(formed, loose));
-    if (grammars.length === 0) return undefined;
-    const { GrammarMatcher } = await library();
+    const { GrammarMatcher } = library;
     const all = await Promise.all(grammars.map((grammar) => GrammarMatcher.createGrammarMatcher(grammar)));
     /** Those of the forms that the action may still have. */
     let open = all;
@@ -97,9 +108,8 @@ export class Grammars {
     };
   }
 
-  /** The grammars of which an action has one; none if any action will do. */
+  /** The grammars of which an action has one. */
   #grammars(formed: Formed, loose: Set<string>) {
-    if (isFree(formed)) return [];
     const { tools = [], toolChoice = "auto", parallelCalls = true, strictTools = [], form } = formed;
     const hold = (schema: JsonSchema | Keywords) => {
       const problem = uncheckable(schema);
@@ -143,7 +153,7 @@ export class Grammars {
   }
 
   async #compile(form: object): Promise<CompiledGrammar> {
-    this.#compiler ??= this.#openCompiler();
+    this.#compiler ??= this.#openCompiler(present(this.#library, "the library"));
     const compiler = await this.#compiler;
     try {
       if ("schema" in form)
@@ -151,15 +161,12 @@ export class Grammars {
       return await compiler.compileStructuralTag({ type: "structural_tag", format: form });
     } catch (cause) {
       // The library aborts on an error.
-      this.#compiler = undefined;
-      this.#compiled.clear();
       (await import("./xgrammar.ts")).renewXgrammar();
       throw schemaError(form, reasonOf(cause), cause);
     }
   }
 
-  async #openCompiler(): Promise<GrammarCompiler> {
-    const { TokenizerInfo, GrammarCompiler: compiler } = await library();
+  async #openCompiler({ TokenizerInfo, GrammarCompiler: compiler }: XGrammar): Promise<GrammarCompiler> {
     const { size, vocabulary, addedTokens, stopTokens } = this.#tokenizer;
     const special = new Set(addedTokens.flatMap(({ text, special: isSpecial }) => (isSpecial ? [text] : [])));
     // Control tokens belong to no text, save where a call is written with them.
@@ -224,11 +231,6 @@ function bitmaskOf(matcher: GrammarMatcher): Int32Array {
   const bits = Int32Array.from({ length: words.size() }, (_, i) => words.get(i));
   words.delete();
   return bits;
-}
-
-/** Loaded with the first grammar: it is a megabyte, and needs Node. */
-async function library() {
-  return (await import("./xgrammar.ts")).xgrammar();
 }
 
 /** The text with which a call begins, whichever tool it calls. */

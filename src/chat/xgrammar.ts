@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire, Module } from "node:module";
 
-type XGrammar = typeof import("@mlc-ai/web-xgrammar");
+export type XGrammar = typeof import("@mlc-ai/web-xgrammar");
 
 let loaded: XGrammar | undefined;
 
