@@ -54,6 +54,25 @@ function sharedQueue() {
     });
 }
 
+test("a client waits for the model as long as the gateway does, whatever undici's own limit of silence is", async () => {
+  await fetch("data:,"); // Node makes its dispatcher with the first request
+  const undici = globalThis as unknown as Record<symbol, { constructor: new (limits: object) => { constructor: never } }>;
+  const at = Symbol.for("undici.globalDispatcher.1");
+  const dispatcher = undici[at];
+  const slow = await echoServer(undefined, 2500);
+  undici[at] = new dispatcher.constructor({ headersTimeout: 100, bodyTimeout: 100 });
+  const interception = await interceptModels();
+  try {
+    await expect(fetch(`${slow.baseUrl}/chat/completions`, { method: "POST", body: '{"messages":[{}]}' })).rejects.toThrow();
+    const asked = { ...episode("a slow question"), target: { baseUrl: slow.baseUrl, apiKey: "slow", name: "retrograde" } };
+    expect(await interception.during(asked, () => call("a slow question"))).toContain("a slow question");
+  } finally {
+    undici[at] = dispatcher;
+    await interception.end();
+    await slow.close();
+  }
+});
+
 test("a queue of the module: another's call is refused with the cause, and its context's episode is not counted either", async () => {
   const interception = await interceptModels();
   const add = sharedQueue();

@@ -9,7 +9,7 @@ export interface EchoServer {
   close(): Promise<void>;
 }
 
-export async function echoServer(word?: string): Promise<EchoServer> {
+export async function echoServer(word?: string, delayMs = 3): Promise<EchoServer> {
   const byKey = new Map<string, string[]>();
   const server = createServer(async (request, response) => {
     let text = "";
@@ -17,7 +17,7 @@ export async function echoServer(word?: string): Promise<EchoServer> {
     const key = request.headers.authorization?.replace("Bearer ", "") ?? "";
     const said = String(JSON.parse(text).messages.at(-1).content);
     byKey.set(key, [...(byKey.get(key) ?? []), said]);
-    await new Promise((go) => setTimeout(go, 3));
+    await new Promise((go) => setTimeout(go, delayMs));
     const message = { role: "assistant", content: word ?? JSON.stringify({ said }) };
     response.setHeader("content-type", "application/json");
     response.end(JSON.stringify({ id: "x", object: "chat.completion", choices: [{ index: 0, message, finish_reason: "stop" }] }));

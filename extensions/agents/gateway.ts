@@ -1,4 +1,4 @@
-import { type ClientRequest, type IncomingMessage, request as overHttp } from "node:http";
+import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
 import { jsonOf } from "../../src/core/json.ts";
 import { guard, keyOf } from "../http/access.ts";
@@ -66,11 +66,7 @@ function answerOf(
   return new Promise((resolve, reject) => {
     const ask = address.protocol === "https:" ? overHttps : overHttp;
     const length = body.length === 0 ? {} : { "content-length": String(body.length) };
-    const outgoing: ClientRequest = ask(
-      address,
-      { method, headers: { ...headers, ...length }, signal, timeout: silenceMs },
-      resolve,
-    );
+    const outgoing = ask(address, { method, headers: { ...headers, ...length }, signal, timeout: silenceMs }, resolve);
     outgoing.on("timeout", () => outgoing.destroy(new Error(`nothing for ${silenceMs} ms`)));
     outgoing.on("error", (cause) =>
       reject(new HttpError(502, "the model's server", address.origin, { expected: "an answer", hint: cause.message, cause })),

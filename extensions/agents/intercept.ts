@@ -175,7 +175,7 @@ async function changeProcess(): Promise<ProcessState> {
   };
 }
 
-interface UndiciRequest {
+interface UndiciRequest extends Partial<Record<"headersTimeout" | "bodyTimeout", number | null>> {
   readonly origin?: unknown;
   readonly path?: string;
   readonly method?: string;
@@ -221,9 +221,12 @@ function stampClients(origin: string): { restore(): void } {
 
   const created = (message: unknown) => {
     const { request } = message as { readonly request: UndiciRequest };
+    const to = String(request.origin ?? "").replace(/\/$/, "");
+    // undici gives up after five minutes of silence, in which a busy machine may not have come to this request. The gateway ends what hangs.
+    if (to === origin) for (const limit of ["headersTimeout", "bodyTimeout"] as const) request[limit] ??= 0;
     // A `fetch` has it already, from before it waited for a place in a pool.
     if (String(request.headers).includes(contextHeader)) return;
-    const key = stamp(String(request.origin ?? "").replace(/\/$/, ""), request.path ?? "", request.method ?? "GET");
+    const key = stamp(to, request.path ?? "", request.method ?? "GET");
     if (key !== undefined) request.addHeader?.(contextHeader, key);
   };
   subscribe("undici:request:create", created);
