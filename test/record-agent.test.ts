@@ -70,12 +70,25 @@ test("a teacher's conversations are recorded, a second call continues, and the p
       ["assistant", "In short: B1."],
     ]);
 
-    const [, printed = ""] = /Next: .*? (sft --data \S+ --model smollm2)/.exec(second.out) ?? [];
-    const next = printed.replace("smollm2", "bundled:office");
+    const [next = "", then = ""] = ["Next", "Then"].map(
+      (word) => new RegExp(`${word}: .*? ((?:sft|train-agent) .*)`).exec(second.out)?.[1],
+    );
+    expect(next).toMatch(/^sft --data \S+ --model smollm2 --out runs\/demos-sft-\d+$/);
+    expect(then).toBe(`train-agent --model ${next.split(" ").at(-1)} --tasks ${tasks} --reward ${reward} -- ${agent}`);
     const run = join(folder, "run");
-    const taught = await invoke(...next.split(" "), "--steps", "1", "--no-dashboard", "--out", run, "--set", "engine.threads=1");
+    const inFolder = (command: string) =>
+      command
+        .replace("smollm2", "bundled:office")
+        .replace(/runs\/demos-sft-\d+/, run)
+        .split(" ");
+    const shorter = ["--steps", "1", "--no-dashboard", "--set", "engine.threads=1"];
+    const taught = await invoke(...inFolder(next), ...shorter);
     expect(taught).toMatchObject({ exitCode: 0, error: "" });
     expect(readMetrics(run)).toMatchObject([{ step: 1, metrics: { demonstrations: expect.any(Number) } }]);
+    const less = ["--tasks-per-step", "1", "--group-size", "2", "--set", "evaluation.tasks=0", "--set", "rollout.maxTokens=4"];
+    const [command = "", ...words] = inFolder(then);
+    const trained = await invoke(command, ...shorter, ...less, "--out", join(folder, "trained"), ...words);
+    expect(trained).toMatchObject({ exitCode: 0, error: "" });
   } finally {
     if (before === undefined) delete process.env.OPENAI_API_KEY;
     else process.env.OPENAI_API_KEY = before;

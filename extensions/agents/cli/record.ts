@@ -1,7 +1,10 @@
 import { existsSync } from "node:fs";
+import { basename } from "node:path";
 import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { apiKeyFrom } from "../../../src/core/api-key.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
+import { runsFolder } from "../../../src/runs/layout.ts";
+import { newRunFolder, removeIfEmpty } from "../../../src/runs/write.ts";
 import { count, percent, plural } from "../../../src/terminal/format.ts";
 import { interruptedExitCode, interruptible } from "../../../src/terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
@@ -49,15 +52,20 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
     screen.line(`Interrupted. Attempts that have ended are kept in ${shownPath(attemptsFile(out))}: the same command continues`);
   const record = await interruptible(kept, (signal) => recordAgent({ ...given, ...options, signal }));
   if (record === undefined) return interruptedExitCode;
+  const taught = newRunFolder(runsFolder, `${basename(out, ".jsonl")}-sft`);
+  removeIfEmpty(taught);
   for (const line of [...linesOf(record), ...keptLines(record, keep, out)]) screen.line(`   ${line}`);
   screen.line(
     record.usage.requests === 0
       ? `Next: ${commandPrefix()} check${agentFiles} says why the agent asked its model nothing.`
       : record.rows === 0
         ? `Next: read the attempts in ${shownPath(attemptsFile(out))}: they say what the teacher did. A lower --keep costs nothing: it plays no attempt again.`
-        : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student}`,
+        : `Next: ${commandPrefix()} sft --data ${quoted(out)} --model ${student} --out ${quoted(taught)}`,
   );
-  if (record.rows > 0) screen.line("Other models: docs/which-model.md");
+  if (record.rows > 0) {
+    screen.line(`Then: ${commandPrefix()} train-agent --model ${quoted(taught)}${agentFiles}`);
+    screen.line("Other models: docs/which-model.md");
+  }
   return record.rows === 0 ? 1 : 0;
 }
 
