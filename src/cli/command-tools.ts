@@ -46,6 +46,14 @@ export function withSettings(command: Command, flags: readonly SettingFlag[], al
     .option("--set <path=value>", "any other setting, by its path; may be repeated", repeated);
 }
 
+/** The same of commands whose runs can be continued, and have a dashboard beside them. */
+export function withRunSettings(...given: Parameters<typeof withSettings>): Command {
+  return withSettings(...given)
+    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
+    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
+    .option("--no-dashboard", "do not start the dashboard beside it");
+}
+
 /** Returns a command that was added before, for commands below it. */
 export function commandNamed(program: Command, name: string): Command {
   return present(

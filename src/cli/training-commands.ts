@@ -1,6 +1,8 @@
-import { type AddCommands, debuggable, withSettings } from "./command-tools.ts";
+import { type AddCommands, debuggable, withRunSettings } from "./command-tools.ts";
 import { withModes } from "./modes.ts";
 import { supervisedFlags, trainFlags } from "./settings.ts";
+
+const dryRun = ["--dry-run", "print every setting, where it is from, and what the engine lacks for it; start nothing"] as const;
 
 /** Adds the commands that start a task, and train a model in an environment. */
 export const trainingCommands: AddCommands = (program, { screen, exit, examples }) => {
@@ -15,7 +17,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
     });
 
   const train = withModes(
-    withSettings(program.command("train"), trainFlags),
+    withRunSettings(program.command("train"), trainFlags),
     { with: ["dryRun"], ignores: ["open", "dashboard", "allowChanged"] },
     { with: ["resume", "open"], ignores: ["dashboard"] },
     { with: ["resume"], ignores: [] },
@@ -27,10 +29,7 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
     .description(
       "Trains a model by reinforcement learning on an environment's tasks. Without options: the default model in the default world.",
     )
-    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
-    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
-    .option("--dry-run", "print every setting, where it is from, and what the engine lacks for it; start nothing")
-    .option("--no-dashboard", "do not start the dashboard beside it")
+    .option(...dryRun)
     .option("--open", "open the dashboard in the browser")
     .addHelpText(
       "after",
@@ -49,13 +48,12 @@ export const trainingCommands: AddCommands = (program, { screen, exit, examples 
 
 /** Adds the command that teaches by demonstrations. */
 export const supervisedCommands: AddCommands = (program, { screen, exit, examples }) => {
-  const sft = withSettings(program.command("sft"), supervisedFlags, { kind: "sft" });
-  withModes(sft, { with: ["resume"], ignores: [] }, { with: [], ignores: ["allowChanged"] })
+  const sft = withRunSettings(program.command("sft"), supervisedFlags, { kind: "sft" });
+  const dry = { with: ["dryRun"], ignores: ["dashboard", "allowChanged"] };
+  withModes(sft, dry, { with: ["resume"], ignores: [] }, { with: [], ignores: ["allowChanged"] })
     .summary("teach a model by demonstrations")
     .description("Supervised fine-tuning on conversations from a JSONL file, or by the environment's expert.")
-    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
-    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
-    .option("--no-dashboard", "show no dashboard beside the run")
+    .option(...dryRun)
     .addHelpText(
       "after",
       examples("sft --data conversations.jsonl --model Qwen/Qwen3-0.6B", "sft --config retrograde.config.ts --steps 100"),

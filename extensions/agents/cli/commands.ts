@@ -1,4 +1,4 @@
-import { type AddCommands, debuggable, type EvalSubject, trusting, withSettings } from "../../../src/cli/command-tools.ts";
+import { type AddCommands, debuggable, type EvalSubject, trusting, withRunSettings } from "../../../src/cli/command-tools.ts";
 import { withModes } from "../../../src/cli/modes.ts";
 import { agentFlags } from "../../../src/cli/settings.ts";
 
@@ -11,7 +11,7 @@ export const agentCommands: AddCommands = (program, tools) => {
 
 const training: AddCommands = (program, { screen, exit, examples }) => {
   const trainAgent = withModes(
-    withSettings(program.command("train-agent"), agentFlags),
+    withRunSettings(program.command("train-agent"), agentFlags),
     { with: ["teacher", "open"], ignores: ["resume", "allowChanged", "dashboard"] },
     { with: ["teacher"], ignores: ["resume", "allowChanged"] },
     { with: ["resume", "open"], ignores: ["dashboard", ...ofTeachers] },
@@ -37,9 +37,6 @@ const training: AddCommands = (program, { screen, exit, examples }) => {
     .option("--sft-steps <n>", "with --teacher: steps on demonstrations (default: 40)")
     .option("--sft-learning-rate <x>", "with --teacher: AdamW's on demonstrations (default: --learning-rate)")
     .option("--prices <list>", "with --teacher: its input,output prices of a million tokens")
-    .option("--resume", "continue the run in --out, or else the newest one that has not finished")
-    .option("--allow-changed", "with --resume: continue over tasks, data or code that have changed since the run began")
-    .option("--no-dashboard", "do not start the dashboard beside it")
     .option("--open", "open the dashboard in the browser")
     .addHelpText(
       "after",

@@ -14,11 +14,14 @@ export async function sftCommand(flags: TrainFlags, screen: Screen): Promise<num
   const given = settingsOf(supervisedFlags, flags);
   const algorithm = { ...(typeof given.algorithm === "object" ? given.algorithm : {}), kind: "sft" as const };
   const settings: UserConfig = { ...given, algorithm };
-  return runTraining(withoutEnvironment(file, settings) ? { ...file, ...alone } : file, settings, flags, screen);
+  if (!withoutEnvironment(file, settings)) return runTraining(file, settings, flags, screen);
+  return runTraining({ ...file, ...alone }, settings, flags, screen, implied);
 }
 
 /** The settings for training on conversations that belong to no environment: nothing is played, so nothing is evaluated. */
 const alone: UserConfig = { environment: conversationsAlone, evaluation: { tasks: 0 } };
+/** Where a dry run says that these are from. */
+const implied = { environment: "--data alone", evaluation: "--data alone" };
 
 function withoutEnvironment(file: UserConfig, { environment, model = file.model, algorithm }: UserConfig): boolean {
   const hasData = typeof algorithm === "object" && "data" in algorithm && algorithm.data !== undefined;

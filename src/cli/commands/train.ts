@@ -26,22 +26,28 @@ import type { TrainFlags } from "../train-flags.ts";
 /** @returns the exit code */
 export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<number> {
   const user = await loadConfigFile(flags.config);
-  const settings = settingsOf(trainFlags, flags);
+  return runTraining(user, settingsOf(trainFlags, flags), flags, screen);
+}
+
+/**
+ * Trains under a configuration, on a screen, or shows it with `dryRun`.
+ * @param flags as they were given, for the commands that are suggested afterwards
+ * @param implied where settings of `user` are from that are not in the configuration file, by their paths
+ */
+export async function runTraining(
+  user: UserConfig,
+  settings: UserConfig,
+  flags: TrainFlags,
+  screen: Screen,
+  implied: Readonly<Record<string, string>> = {},
+): Promise<number> {
   if (flags.dryRun) {
     if (flags.resume)
       throw new ConfigError("--dry-run", true, { expected: "no --resume: that run has a recorded configuration" });
     const { sources, notes } = await loadConfigNotes(flags.config);
-    for (const line of dryRunLines(user, settings, sources, notes)) screen.line(line);
+    for (const line of dryRunLines(user, settings, { ...sources, ...implied }, notes)) screen.line(line);
     return 0;
   }
-  return runTraining(user, settings, flags, screen);
-}
-
-/**
- * Trains under a configuration, on a screen.
- * @param flags as they were given, for the commands that are suggested afterwards
- */
-export async function runTraining(user: UserConfig, settings: UserConfig, flags: TrainFlags, screen: Screen): Promise<number> {
   const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
     planRun(user, { flags: settings, resume: flags.resume, allowChanged: flags.allowChanged, onDownload }),
   );
