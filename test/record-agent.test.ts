@@ -93,7 +93,7 @@ test("a teacher's conversations are recorded, a second call continues, and the p
     if (before === undefined) delete process.env.OPENAI_API_KEY;
     else process.env.OPENAI_API_KEY = before;
   }
-});
+}, 300_000);
 
 test("an error is no score: a wrong key ends the recording at the first request, an agent that asks nothing has none", async () => {
   const given = { tasks, reward: () => 1, concurrency: 1 };
@@ -135,7 +135,9 @@ test("attempts of an agent or a reward whose code has changed since are refused,
   expect(await recordAgent(given)).toMatchObject({ kept: 3, resumed: 0 });
   expect(await recordAgent(given)).toMatchObject({ kept: 3, resumed: 3 });
   write("asking.mjs", files["asking.mjs"].replace("one line", "one line or two"));
-  await expect(recordAgent(given)).rejects.toThrow(/the SHA-256 of the agent is .*two teachers, agents or rewards are not mixed/);
+  await expect(recordAgent(given)).rejects.toThrow(
+    /the SHA-256 of the agent is .*two teachers, models, agents or rewards are not mixed/,
+  );
   write("asking.mjs", files["asking.mjs"]);
   write("most.mjs", "export const most = 2;\n");
   await expect(recordAgent(given)).rejects.toThrow(/the SHA-256 of the reward is/);

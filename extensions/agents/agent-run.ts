@@ -1,5 +1,6 @@
-import { mkdirSync } from "node:fs";
-import { resolve } from "node:path";
+import { rmSync } from "node:fs";
+import { join, resolve } from "node:path";
+import type { z } from "zod";
 import type { Group } from "../../src/core/trajectory.ts";
 import type { Task } from "../../src/environments/environment.ts";
 import { writeRecord } from "../../src/runs/files.ts";
@@ -9,6 +10,8 @@ import { schemaVersion } from "../../src/runs/schema.ts";
 import { createRun, removeIfEmpty, requireFree, writeEvaluation } from "../../src/runs/write.ts";
 import { scoreOf } from "../../src/training/evaluation/scores.ts";
 import { summarise } from "../../src/training/evaluation/summarise.ts";
+import { seed } from "./measure.ts";
+import { type AttemptsFile, measuredSchema, openAttempts, type RecordHead } from "./record-file.ts";
 
 /** The things of an agent's evaluation that its run keeps beside the episodes. */
 export interface MeasuredRun {
@@ -25,29 +28,30 @@ export interface MeasuredRun {
   readonly seconds: number;
 }
 
-/** A folder for the run of an evaluation, which is taken from now on. */
-export interface OpenAgentRun {
-  readonly folder: string;
+/** A folder for the run of an evaluation, which is taken from now on. It keeps attempts until the run is written. */
+export interface OpenAgentRun extends Pick<AttemptsFile<z.infer<typeof measuredSchema>>, "known" | "add" | "close"> {
   /** Writes the run: an evaluation, and nothing trained. @param groups one for each task */
   write(tasks: readonly Task[], groups: readonly Group[], measured: MeasuredRun): void;
-  /** Leaves nothing behind where nothing was written. */
-  close(): void;
 }
 
-/** @throws RunError where the folder is taken */
-export function openAgentRun(out: string): OpenAgentRun {
+/** @throws RunError where the folder is taken; ConfigError where it has attempts of another origin */
+export function openAgentRun(out: string, origin: RecordHead): OpenAgentRun {
   const folder = resolve(out);
   requireFree(folder);
-  mkdirSync(folder, { recursive: true });
+  const file = join(folder, ".attempts.jsonl");
+  const { known, add, close } = openAttempts(file, origin, measuredSchema);
   return {
-    folder,
-    write: (tasks, groups, measured) => write(folder, tasks, groups, measured),
-    close: () => removeIfEmpty(folder),
+    ...{ known, add },
+    write: (tasks, groups, measured) => {
+      write(folder, tasks, groups, measured);
+      rmSync(file);
+    },
+    close: () => {
+      close();
+      removeIfEmpty(folder);
+    },
   };
 }
-
-/** Seed of the intervals, which are simulated. */
-const seed = 1;
 
 function write(
   folder: string,

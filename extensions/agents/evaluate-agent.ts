@@ -1,12 +1,16 @@
-import { createHash } from "node:crypto";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError } from "../../src/core/errors.ts";
+import { seedOf } from "../../src/core/random.ts";
+import { withoutSecrets } from "../../src/core/secrets.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
+import { sha256 } from "../../src/files/code-digests.ts";
+import { decodeTrajectory, encodeTrajectory } from "../../src/runs/trajectory-file.ts";
 import { type AttemptingAgent, guardedAgent, openAgent } from "./agent-attempts.ts";
-import { openAgentRun } from "./agent-run.ts";
+import { type OpenAgentRun, openAgentRun } from "./agent-run.ts";
 import { withOwnModels } from "./intercept.ts";
 import { type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
+import type { RecordHead } from "./record-file.ts";
 import { openRelay } from "./relay.ts";
 import type { AgentEndpoint, ServedModelOptions } from "./served-agent-model.ts";
 import { type AgentTraining, codeOf, isProgram } from "./train-agent.ts";
@@ -21,7 +25,10 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
   readonly endpoint?: AgentEndpoint;
   /** A model of this machine instead: a folder, a run's folder or a name, as in `train`. It is served while the agent is measured. */
   readonly model?: string;
-  /** A new folder for a run of it: its episodes for `trajectory`, `runs show`, `runs compare` and the dashboard. Default: nothing is written. */
+  /**
+   * A new folder for a run of it: its episodes for `trajectory`, `runs show`, `runs compare` and the dashboard. Default: nothing is written. Where an
+   * evaluation was ended, the same one continues: attempts that have a score are not played again.
+   */
   readonly out?: string;
   /** The split that the tasks are of, for the run. Default "test". */
   readonly split?: string;
@@ -29,6 +36,8 @@ export interface AgentEvaluation<T extends TaskRequest = TaskRequest>
 
 /** A measurement, and what was said in it. */
 export interface EvaluatedAgent<T> extends MeasuredAgent<T> {
+  /** Attempts of an evaluation that was ended. */
+  readonly resumed: number;
   /** Every attempt, in the order of the tasks: the agent's last conversation with its model, or the task and the answer where its own was called. */
   readonly episodes: readonly Trajectory[];
 }
@@ -58,23 +67,25 @@ async function evaluated<T extends TaskRequest>(
   guard: typeof guardedAgent,
 ): Promise<EvaluatedAgent<T>> {
   refuseUnknown({ ...evaluation });
-  const { model, engine, temperature, seed, out, split = "test", ...rest } = evaluation;
-  for (const [name, value] of Object.entries({ engine, temperature, seed }))
+  const { model, engine, temperature, seed = 1, out, split = "test", ...rest } = evaluation;
+  for (const [name, value] of Object.entries({ engine, temperature, seed: evaluation.seed }))
     if (model === undefined && value !== undefined)
       throw new ConfigError(name, value, {
         expected: "none: it is of a `model` of this machine; others sample as the agent asks",
       });
-  const run = out === undefined ? undefined : openAgentRun(out);
+  const run = out === undefined ? undefined : openAgentRun(out, originOf(evaluation));
+  // Attempts that were played have had the first draws of this seed: other attempts at the same tasks must not repeat them.
+  const draws = run?.known.size ? seedOf(seed, "continued", run.known.size) : seed;
   try {
     const started = performance.now();
     // The engine is loaded where one is needed: a program that measures an endpoint has none.
     const served =
       model === undefined
         ? undefined
-        : await (await import("./served-agent-model.ts")).serveToAgents(model, { engine, temperature, seed });
-    const found = await guard(rest, (signal) => measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split)).finally(
-      () => served?.close(),
-    );
+        : await (await import("./served-agent-model.ts")).serveToAgents(model, { engine, temperature, seed: draws });
+    const found = await guard(rest, (signal) =>
+      measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split, run),
+    ).finally(() => served?.close());
     const { k, tasks, scoredBy, episodes } = found;
     const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
     run?.write(
@@ -109,6 +120,7 @@ const refuseUnknown = optionsDoor<AgentEvaluation>("evaluateAgent", {
 async function measured<T extends TaskRequest>(
   evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split" | keyof ServedModelOptions> & { readonly signal: AbortSignal },
   split: string,
+  run: OpenAgentRun | undefined,
 ): Promise<EvaluatedAgent<T>> {
   const { agent, reward, tasks, endpoint, timeoutMs, signal, ...options } = evaluation;
   const release = endpoint === undefined ? withOwnModels() : undefined;
@@ -120,17 +132,26 @@ async function measured<T extends TaskRequest>(
     opened = played;
     const names = tasks.map((task) => taskName(task, split));
     const episodes = new Map<string, Trajectory>();
+    let resumed = 0;
     const attempt = async (task: T, { task: i, attempt: j }: Place) => {
+      const id = `after-${split}-0/${i}/${j}`;
+      const known = run?.known.get(id);
+      if (known !== undefined) {
+        resumed++;
+        episodes.set(id, decodeTrajectory(known.episode));
+        return known.outcome;
+      }
       const way = relay?.open();
       const { outcome, answer } = await played.attempt(task, way);
-      const id = `after-${split}-0/${i}/${j}`;
       const of = { id, group: `${split}/${i}`, task: names[i] ?? "", prompt: task.prompt };
-      episodes.set(id, trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] }));
+      const episode = trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] });
+      run?.add({ id, outcome, episode: encodeTrajectory(episode) });
+      episodes.set(id, episode);
       return outcome;
     };
     const found = await measure(tasks, attempt, { ...options, scoredBy: codeOf(reward) });
     const ids = tasks.flatMap((_, i) => Array.from({ length: found.k }, (_, j) => `after-${split}-0/${i}/${j}`));
-    return { ...found, episodes: ids.flatMap((id) => episodes.get(id) ?? []) };
+    return { ...found, resumed, episodes: ids.flatMap((id) => episodes.get(id) ?? []) };
   } finally {
     await opened?.close();
     await relay?.close();
@@ -138,7 +159,17 @@ async function measured<T extends TaskRequest>(
   }
 }
 
+/** Whose attempts they are: those of another evaluation are not mixed with them. */
+function originOf<T extends TaskRequest>(evaluation: AgentEvaluation<T>): RecordHead {
+  const { model, endpoint, temperature = "as asked", seed = 1, tasks, agent, reward } = evaluation;
+  const own = endpoint === undefined ? "the agent's own" : `${endpoint.name ?? "a model"} at ${withoutSecrets(endpoint.baseUrl)}`;
+  return {
+    model: model === undefined ? own : `${model}, temperature ${temperature}, seed ${seed}`,
+    ...{ tasks: sha256(JSON.stringify(tasks)), agent: sha256(codeOf(agent)), scoredBy: sha256(codeOf(reward)) },
+  };
+}
+
 /** A task's name in comparisons, by its content: another file may have another task in its place. */
 export function taskName(task: TaskRequest, split: string): string {
-  return `${split}/${createHash("sha256").update(JSON.stringify(task)).digest("hex").slice(0, 10)}`;
+  return `${split}/${sha256(JSON.stringify(task)).slice(0, 10)}`;
 }

@@ -77,7 +77,7 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
     scoredBy: sha256(scoredBy),
   });
   const attempts = new Map<string, RecordedAttempt>();
-  const spent = [...file.spent];
+  const spent = file.made.map(({ usage }) => usage);
   let resumed = 0;
   const record = async (signal: AbortSignal) => {
     const play = await openPlay(recording, teacher, signal);

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import type { EvalFlags } from "../../../src/cli/commands/eval-flags.ts";
 import { shownEpisodes } from "../../../src/cli/conversation.ts";
@@ -45,8 +46,14 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     );
     const given = typeof out === "string" ? join(out, models.length > 1 ? ("ab"[i] ?? "") : "") : undefined;
     const folder = given ?? newRunFolder(runsFolder, `eval-${basename(agent)}-${basename(model?.split("@")[0] ?? "own")}`);
-    const lost = () => screen.line("Interrupted. What was played is not kept: an agent's evaluation cannot be continued");
-    const each = await interruptible(lost, (signal) =>
+    const again = `${models.length > 1 ? `--model ${model} instead of --compare, and ` : ""}--out ${quoted(shownPath(resolve(folder)))}`;
+    const kept = () =>
+      screen.line(
+        existsSync(folder)
+          ? `Interrupted. Attempts that have ended are kept: the same command with ${again} continues`
+          : "Interrupted: no attempt has ended",
+      );
+    const each = await interruptible(kept, (signal) =>
       evaluateAgent({ ...evaluation, out: folder, ...chosen, ...served, signal }).finally(() => removeIfEmpty(folder)),
     );
     if (each === undefined) return interruptedExitCode;
@@ -120,12 +127,14 @@ export function modelOf(
   return { endpoint: { baseUrl, name, apiKey: env.OPENAI_API_KEY ?? "none" } };
 }
 
-/** How attempts ended: success, reward, failures of the agent and errors. */
-export function linesOf({ k, attempts, reward, success, allSucceed, tasks }: MeasuredAgent<object>): string[] {
+/** How attempts ended, those of an earlier call too: success, reward, failures of the agent and errors. */
+export function linesOf(measured: MeasuredAgent<object> & { readonly resumed: number }): string[] {
+  const { k, attempts, reward, success, allSucceed, tasks, resumed } = measured;
   const all = (what: "errors" | "failures") => tasks.flatMap((task) => task[what].filter((each) => each !== undefined));
   const [errors, failures] = [all("errors"), all("failures")];
   return [
     `success ${interval(success)}, reward ${rewardText(reward)}`,
+    ...(resumed === 0 ? [] : [`${plural(resumed, "attempt")} had been played already`]),
     ...(k > 1 && allSucceed !== undefined ? [`all ${k} attempts at a task succeed: ${percent(allSucceed)} (pass^${k})`] : []),
     ...(failures.length === 0
       ? []

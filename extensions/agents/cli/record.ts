@@ -16,17 +16,8 @@ import type { AgentTeacher } from "../scripted-teacher.ts";
 import { agentOf, rewardOf, tasksOf } from "../train-agent.ts";
 import { linesOf, modelOf } from "./eval-agent.ts";
 
-export interface RecordFlags {
-  readonly tasks?: string;
-  readonly reward?: string;
-  readonly teacher?: string;
-  readonly keep?: string;
-  readonly out?: string;
-  readonly k?: string;
-  readonly concurrency?: string;
-  readonly timeout?: string;
-  readonly prices?: string;
-}
+type RecordFlag = "tasks" | "reward" | "teacher" | "keep" | "out" | "k" | "concurrency" | "timeout" | "prices";
+export type RecordFlags = Readonly<Partial<Record<RecordFlag, string>>>;
 
 /** The smallest that copies numbers and names; the bundled models know the tools of their own worlds alone. */
 const student = "smollm2";
@@ -88,7 +79,7 @@ export function teacherOf(text: string, env: NodeJS.ProcessEnv): AgentTeacher {
 }
 
 export function keptLines(record: AgentRecord<object>, keep: string, out: string): string[] {
-  const { attempts, errors, kept, rows, resumed, unreadable, errorCounts, usage, cost } = record;
+  const { attempts, errors, kept, rows, unreadable, errorCounts, usage, cost } = record;
   const scored = attempts - errors;
   const { requests, promptTokens, completionTokens, unreported } = usage;
   const price = cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
@@ -96,7 +87,6 @@ export function keptLines(record: AgentRecord<object>, keep: string, out: string
   const lacking = unreported === 0 ? "" : `, without ${plural(unreported, "answer")} whose tokens it did not report`;
   return [
     `kept ${count(kept)} of ${plural(scored, "attempt")} (${percent(kept / scored)}), by ${keep}: ${plural(rows, "conversation")}${rows === 0 ? "" : ` in ${shownPath(out)}`}`,
-    ...(resumed === 0 ? [] : [`${plural(resumed, "attempt")} had been played already`]),
     ...Object.entries(unreadable).map(([reason, times]) => `left out, ${count(times)}×: ${reason}`),
     ...Object.entries(errorCounts).map(([reason, times]) => `error, ${count(times)}×: ${reason}`),
     `${plural(requests, "request")}, ${counted ?? `${count(promptTokens)} prompt and ${count(completionTokens)} completion tokens, as the server counted them${lacking}${price}`}`,
