@@ -1,4 +1,5 @@
 import { EngineError } from "../../src/core/errors.ts";
+import type { EngineUse } from "../../src/engines/registry.ts";
 import { int4Block } from "./graph/products.ts";
 import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
@@ -21,25 +22,15 @@ import {
 import { restBytes } from "./training/passes.ts";
 
 /** The properties of a run that its memory depends on. */
-export interface MemoryUse {
-  /** Sampling alone, or training too. */
-  readonly training: boolean;
+export interface MemoryUse extends Pick<EngineUse, "training" | "concurrency" | "ahead" | "reference" | "critic"> {
   /** Tokens of the longest sequence, context and action together. */
   readonly length: number;
   /** Trajectories of an update. Default: as many as fill a micro-batch. */
   readonly trajectories?: number;
-  /** Actions that are sampled at a time. */
-  readonly concurrency: number;
-  /** Steps whose rollouts are sampled while others are trained; none if left out. */
-  readonly ahead?: number;
   /** An adapter is trained instead of the model. */
   readonly lora?: LoraSettings & Pick<LoraOptions, "base">;
   /** The precision that the sampler computes with. Default that of an adapter's base, or "float32". */
   readonly weights?: SamplerWeights;
-  /** Whether a copy of what learns is kept as the reference of a KL term. */
-  readonly reference?: boolean;
-  /** Whether a critic is trained beside the policy. */
-  readonly critic?: boolean;
   /** For keys and values of rollouts that wait for their next turn. Default 512 MiB. */
   readonly cacheBytes?: number;
   /** Whether the sampler's weights are inputs, which are not held again. Default: from 512 MiB on. */

@@ -1,12 +1,9 @@
 import { appendFileSync, writeSync } from "node:fs";
 import { userCodeName } from "../core/user-code.ts";
 import { schemaVersion } from "../runs/schema.ts";
+import type { WatchdogOptions } from "./watchdog.ts";
 
-export interface ExitOptions {
-  /** The end of the message: the user's next step. */
-  readonly advice: string;
-  /** A run's file of messages, which then records the reason. */
-  readonly messages?: string;
+export interface ExitOptions extends Pick<WatchdogOptions, "advice" | "messages"> {
   /** Once it is aborted, an end is what the user asked for. */
   readonly signal?: AbortSignal;
 }

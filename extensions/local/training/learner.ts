@@ -3,17 +3,15 @@ import type { Weights } from "../../../src/core/policy.ts";
 import type { ActionInContext } from "../../../src/core/trajectory.ts";
 import type { CallOrder } from "../../../src/engines/call-order.ts";
 import type { EngineStats, StepOptions } from "../../../src/engines/engine.ts";
-import type { SessionOptions } from "../machine/device.ts";
 import { requireSampleTokens } from "../machine/token-ids.ts";
 import type { Head } from "../model/heads.ts";
 import type { ModelConfig } from "../model/model-config.ts";
-import type { RoundedMatrices } from "../model/rounded.ts";
 import { AdamW } from "./adamw.ts";
 import { DeviceSums, type Gradients } from "./gradient-sums.ts";
 import { batchRows, type PackedBatch, packBatch, packRows } from "./packing.ts";
 import type { ParameterStore, Placed } from "./parameter-store.ts";
 import { activationsOfToken, keptBytesOfToken, passBytes, passLimits, wholeGraphTokens } from "./pass-sizes.ts";
-import { Passes } from "./passes.ts";
+import { Passes, type PassesOptions } from "./passes.ts";
 import type { Pass } from "./training-graph.ts";
 
 /** Samples up to this length are packed into rows of at most as many tokens, which are passed over as a whole. */
@@ -38,21 +36,13 @@ export type TrainingCount = { -readonly [Name in keyof EngineStats["training"]]:
 /** One number for each action token of each sample. */
 type Numbers = readonly (readonly number[])[];
 
-export interface LearnerOptions extends SessionOptions {
+export interface LearnerOptions extends Omit<PassesOptions, "trained"> {
   readonly maxLength: number;
   readonly count: TrainingCount;
   /** The order of the engine's calls, the critic's included. Callers of a learner queue there. */
   readonly order: CallOrder;
   /** Parameters that do not learn: with an adapter, those of the base. */
   readonly frozen: ParameterStore;
-  /** Those of them that are in fewer bits. Passes are then made layer by layer. */
-  readonly rounded?: RoundedMatrices;
-  /** Whether layers compute their activations again in the backward half; where these would fill the memory if left out. */
-  readonly recompute?: boolean;
-  /** The bytes that a pass may hold at once. Default 2 GiB. */
-  readonly passBytes?: number;
-  /** Where a whole graph held more than this, it is closed while actions are sampled. Default 320 MiB. */
-  readonly restBytes?: number;
 }
 
 export interface PassOptions {

@@ -25,6 +25,16 @@ const flagsSchema = z.looseObject({
   sessionTimeout: count(1).default(serverDefaults.sessionMs / 1000),
 });
 
+/** @throws ConfigError naming the flag that is wrong */
+export function parsedFlags<T extends z.ZodType>(schema: T, flags: unknown): z.output<T> {
+  const parsed = schema.safeParse(flags);
+  if (parsed.success) return parsed.data;
+  const [{ path, message } = { path: [], message: "another value" }] = parsed.error.issues;
+  throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
+    expected: message,
+  });
+}
+
 /**
  * Serves an environment, a configuration file's own included, to clients of another protocol.
  * @param keys besides those of the flags
@@ -35,22 +45,16 @@ export async function startEnvironmentServer(
   keys: readonly string[],
   screen: Screen,
 ): Promise<RunningEnvironmentServer> {
-  const parsed = flagsSchema.safeParse(flags);
-  if (!parsed.success) {
-    const [{ path, message } = { path: [], message: "another value" }] = parsed.error.issues;
-    throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
-      expected: message,
-    });
-  }
-  const { as, host, port, key, maxSessions, maxBody, maxConnections, requestTimeout, sessionTimeout } = parsed.data;
+  const given = parsedFlags(flagsSchema, flags);
+  const { as, host, port, key, maxSessions, maxBody, maxConnections, requestTimeout, sessionTimeout } = given;
   const wire = environmentWires.find((name) => name === as);
   if (wire === undefined)
     throw new ConfigError("--as", as, {
       expected: environmentWires,
       hint: "Say how it is served: serve --env office --as openenv.",
     });
-  const user = await loadConfigFile(parsed.data.config);
-  const config = resolveConfig(user, settingsOf(serveEnvironmentFlags, parsed.data as Parameters<typeof settingsOf>[1]));
+  const user = await loadConfigFile(given.config);
+  const config = resolveConfig(user, settingsOf(serveEnvironmentFlags, given as Parameters<typeof settingsOf>[1]));
   const environment = environmentOf(config, user);
   const server = await serveEnvironment({
     environment,

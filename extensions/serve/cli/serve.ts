@@ -13,7 +13,7 @@ import { type HttpLimits, httpDefaults } from "../../http/server.ts";
 import { engineModel } from "../../inference/engine-model.ts";
 import { type RunningInference, serveInference } from "../../inference/server.ts";
 import { createLocalEngine } from "../../local/engine.ts";
-import { startEnvironmentServer } from "./serve-environment.ts";
+import { parsedFlags, startEnvironmentServer } from "./serve-environment.ts";
 
 /** NAME=WHAT, or WHAT alone. */
 export const named = z.string().transform((text) => {
@@ -139,16 +139,6 @@ function chatOf(folder: string): Chat | undefined {
 function decoderOf(folder: string) {
   const tokenizer = loadTokenizer(folder);
   return (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
-}
-
-/** @throws ConfigError naming the flag that is wrong */
-export function parsedFlags<T extends z.ZodType>(schema: T, flags: unknown): z.output<T> {
-  const parsed = schema.safeParse(flags);
-  if (parsed.success) return parsed.data;
-  const [{ path, message } = { path: [], message: "another value" }] = parsed.error.issues;
-  throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
-    expected: message,
-  });
 }
 
 /** Folders of models with the names that clients use, downloaded where they must be. @throws ConfigError for a name that is there twice */

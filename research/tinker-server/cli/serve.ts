@@ -8,10 +8,10 @@ import {
   named,
   namedModels,
   ownKeys,
-  parsedFlags,
   serverFlags,
   untilInterrupted,
 } from "../../../extensions/serve/cli/serve.ts";
+import { parsedFlags } from "../../../extensions/serve/cli/serve-environment.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { defaultResultBytes } from "../futures.ts";
