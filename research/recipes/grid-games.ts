@@ -1,0 +1,325 @@
+/**
+ * SmolLM2-135M-Instruct learns TextArena's FrozenLake and Sokoban: research/notes/frozen-lake.md, research/notes/grid-games.md.
+ *
+ *     pip install openenv==0.10.0 textarena==0.7.4
+ *     npx jiti research/recipes/grid-games.ts --game frozen-lake --out runs/frozen-lake --seeds 11,12,13
+ *
+ * First the start: a model taught by written walks, with which every run begins. Then each arm by each seed, and a table. Called again, it
+ * continues where it was stopped.
+ */
+import "../../extensions/install.ts";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { runTraining } from "../../src/cli/commands/train.ts";
+import type { Message } from "../../src/core/messages.ts";
+import { type Random, randomStream } from "../../src/core/random.ts";
+import type { Environment, Task } from "../../src/environments/environment.ts";
+import { createEnvironment } from "../../src/environments/registry.ts";
+import { layout } from "../../src/runs/layout.ts";
+import { readSummary } from "../../src/runs/read.ts";
+import { createScreen } from "../../src/terminal/screen.ts";
+import type { UserConfig } from "../../src/training/config/user-config.ts";
+
+const { values } = parseArgs({
+  options: {
+    /** A key of `games`. */
+    game: { type: "string", default: "frozen-lake-3" },
+    out: { type: "string", default: "runs/grid-games" },
+    seeds: { type: "string", default: "11,12,13" },
+    /** Empty: the start alone. */
+    arms: { type: "string", default: "grpo,echo,self-distillation" },
+    /** Runs at a time, each of one thread. */
+    jobs: { type: "string", default: "1" },
+    /** Multiplies the steps and the evaluated maps of the plan: 0.1 is a try. */
+    scale: { type: "string", default: "1" },
+    port: { type: "string", default: "9481" },
+    python: { type: "string", default: "python3" },
+    /** A single run, in this process, on a server that is up. */
+    run: { type: "string" },
+  },
+});
+const scale = Number(values.scale);
+const scaled = (count: number) => Math.max(1, Math.round(count * scale));
+const address = `127.0.0.1:${values.port}`;
+
+type Arm = Pick<UserConfig, "algorithm" | "steps">;
+type Board = readonly (readonly string[])[];
+interface Game {
+  /** The package's name of it, and what its constructor takes. */
+  readonly variant: string;
+  readonly settings: object;
+  readonly maxTurns: number;
+  readonly maxLength: number;
+  readonly greedy: boolean;
+  /** The model that all arms begin with: so many walks, and steps of SFT on them. */
+  readonly start: { readonly walks: number; readonly steps: number };
+  readonly startWalk: (board: Board, random: Random) => readonly string[];
+  readonly arms: Readonly<Record<string, Arm>>;
+}
+
+const echo = {
+  kind: "custom",
+  advantage: { kind: "group-relative" },
+  update: { kind: "ppu" },
+  term: { kind: "echo" },
+} as const;
+const selfDistillation = { kind: "custom", advantage: { kind: "self-distillation" }, update: { kind: "reinforce" } } as const;
+const moves = { right: [0, 1], down: [1, 0], left: [0, -1], up: [-1, 0] } as const;
+
+const games: Readonly<Record<string, Game>> = {
+  "frozen-lake-3": {
+    variant: "FrozenLake-v0-raw",
+    settings: { size: 3, num_holes: 2 },
+    ...{ maxTurns: 5, maxLength: 1408, greedy: false, start: { walks: 64, steps: 8 } },
+    // Drawn before the ice is seen: they teach the form and not where the holes are.
+    startWalk: (_, random) => random.shuffle(["right", "right", "down", "down"]),
+    // As many steps as take equal time by the tokens of a step, as the plan counts them.
+    arms: {
+      grpo: { algorithm: { kind: "grpo" }, steps: scaled(14) },
+      echo: { algorithm: echo, steps: scaled(12) },
+      "self-distillation": { algorithm: selfDistillation, steps: scaled(11) },
+    },
+  },
+  "frozen-lake-4": {
+    variant: "FrozenLake-v0-raw",
+    settings: { size: 4, num_holes: 3 },
+    ...{ maxTurns: 8, maxLength: 2304, greedy: true, start: { walks: 200, steps: 60 } },
+    startWalk: shortestWay,
+    // As many steps as take equally many moves.
+    arms: {
+      grpo: { algorithm: { kind: "grpo" }, steps: scaled(10) },
+      dapo: { algorithm: { kind: "dapo" }, steps: scaled(10) },
+      arpo: { algorithm: { kind: "arpo" }, steps: scaled(10) },
+    },
+  },
+  sokoban: {
+    variant: "Sokoban-v0-raw",
+    settings: { dim_room: [6, 6], num_boxes: 1, max_turns: 12 },
+    ...{ maxTurns: 12, maxLength: 2304, greedy: true, start: { walks: 200, steps: 60 } },
+    startWalk: shortestWay,
+    arms: { grpo: { algorithm: { kind: "grpo" }, steps: scaled(10) } },
+  },
+};
+const found = games[values.game];
+if (found === undefined) throw new Error(`--game is ${values.game}; expected one of ${Object.keys(games).join(", ")}`);
+const game = found;
+
+const environment = solvable(createEnvironment(`openenv:ws://${address}`, { actions: "text", replayable: true }));
+const shared = {
+  environment,
+  engine: {
+    ...{ kind: "local", threads: 1, maxLength: game.maxLength, memory: 5.6 },
+    lora: { rank: 16, alpha: 32, targets: "all-linear" },
+  },
+  rollout: { tasksPerStep: 2, groupSize: 8, maxTurns: game.maxTurns, maxTokens: 6, concurrency: 32 },
+  evaluation: { split: "test", tasks: scaled(64), k: 1, greedy: game.greedy },
+} as const satisfies UserConfig;
+const start = join(values.out, "start");
+const armNames = values.arms.split(",").filter((name) => name !== "");
+
+if (values.run === undefined) await all();
+else process.exitCode = await train(values.run);
+
+async function all(): Promise<void> {
+  mkdirSync(values.out, { recursive: true });
+  const script = fileURLToPath(new URL("textarena-server.py", import.meta.url));
+  const command = ["-W", "ignore", script, game.variant, values.port, JSON.stringify(game.settings)];
+  const server = spawn(values.python, command, { stdio: ["ignore", "inherit", "inherit"] });
+  try {
+    await started(once(server, "exit"));
+    if (!existsSync(`${start}.jsonl`)) await writeStart();
+    await runs(["start"]);
+    await runs(values.seeds.split(",").flatMap((seed) => armNames.map((arm) => `${arm}-${seed}`)));
+  } finally {
+    server.kill();
+  }
+  report();
+}
+
+/** Waits until the server answers. @throws Error if it ended, such as for a port that is taken */
+async function started(exit: Promise<unknown[]>): Promise<void> {
+  const ended = exit.then(([code]) => {
+    throw new Error(`the server ended with ${code}: are openenv and textarena installed for ${values.python}?`);
+  });
+  ended.catch(() => {}); // at the end it is killed
+  const isUp = () =>
+    fetch(`http://${address}/schema`).then(
+      ({ ok }) => ok,
+      () => false,
+    ); // prettier-ignore
+  const up = async () => {
+    while (!(await isUp())) await sleep(300);
+  };
+  await Promise.race([ended, up()]);
+}
+
+/** Runs of these names, `--jobs` at a time, each in a process of its own. @throws Error for the first that failed */
+async function runs(names: readonly string[]): Promise<void> {
+  const left = names.filter((name) => !isDone(name));
+  const worker = async () => {
+    for (let name = left.shift(); name !== undefined; name = left.shift()) {
+      const same = (["game", "out", "scale", "port"] as const).flatMap((option) => [`--${option}`, values[option]]);
+      const own = ["--run", name, ...same];
+      const child = spawn(process.execPath, ["--import", "jiti/register", fileURLToPath(import.meta.url), ...own], {
+        stdio: "inherit",
+      });
+      const [code] = await once(child, "exit");
+      if (code !== 0) throw new Error(`the run ${name} ended with ${code}`);
+    }
+  };
+  await Promise.all(Array.from({ length: Number(values.jobs) }, worker));
+}
+
+function isDone(name: string): boolean {
+  const folder = join(values.out, name);
+  return existsSync(layout.run(folder)) && readSummary(folder) !== undefined;
+}
+
+/** @returns the exit code */
+async function train(name: string): Promise<number> {
+  const folder = join(values.out, name);
+  const cut = name.lastIndexOf("-");
+  const config: UserConfig =
+    name === "start"
+      ? {
+          ...{ ...shared, model: "smollm2", seed: 1, steps: scaled(game.start.steps), optimizer: { learningRate: 5e-4 } },
+          algorithm: { kind: "sft", data: `${start}.jsonl` },
+        }
+      : {
+          ...{ ...shared, model: start, seed: Number(name.slice(cut + 1)), optimizer: { learningRate: 2e-4 } },
+          ...game.arms[name.slice(0, cut)],
+        };
+  const screen = createScreen(process.stdout);
+  const resume = existsSync(layout.run(folder));
+  const code = await runTraining({ ...config, out: folder }, { out: folder }, { resume, dashboard: false }, screen);
+  const { user, system } = process.cpuUsage();
+  appendFileSync(secondsFile(name), `${(user + system) / 1e6}\n`);
+  return code;
+}
+
+/** Processor seconds of each process that worked on a run, evaluation included. */
+function secondsFile(name: string): string {
+  return join(values.out, `${name}.seconds`);
+}
+
+/** The game, with a shortest way as demonstration. */
+function solvable<T extends Task>(played: Environment<T>): Environment<T> {
+  return {
+    name: values.game,
+    size: (split) => played.size(split),
+    task: (split, index) => played.task(split, index),
+    start: (task, seed) => played.start(task, seed),
+    demonstrate: (task) => walk(played, task, shortestWay),
+    open: () => played.open?.(),
+    close: () => played.close?.(),
+  };
+}
+
+/** Plays moves until the game ends. @param movesOf the first board */
+async function walk<T extends Task>(played: Environment<T>, task: T, movesOf: (board: Board) => readonly string[]) {
+  const episode = await played.start(task, 0);
+  const messages: Message[] = [...episode.messages];
+  for (const move of movesOf(boardOf(messages[0]?.content ?? ""))) {
+    const action = { role: "assistant", content: `[${move}]` } as const;
+    const reply = await episode.reply(action);
+    messages.push(action, ...(reply.messages ?? []));
+    if (reply.done === true) break;
+  }
+  await episode.close?.();
+  return messages;
+}
+
+/** Rows such as `|  P  |  H  |` of FrozenLake, and `# P _ X` of Sokoban. */
+function boardOf(text: string): Board {
+  const rows = text.split("Current Board:")[1]?.split("\n") ?? [];
+  return rows.flatMap((row) => {
+    if (row.startsWith("|"))
+      return [
+        row
+          .slice(1, -1)
+          .split("|")
+          .map((cell) => cell.trim()),
+      ]; // prettier-ignore
+    return /^\S( \S)+\s*$/u.test(row) ? [row.trim().split(" ")] : [];
+  });
+}
+
+/** A shortest way to the goal, or one that pushes all boxes onto goals: breadth first. A goal under the player is not shown. */
+function shortestWay(board: Board): string[] {
+  const at = (names: readonly string[]) =>
+    board.flatMap((row, i) => row.flatMap((cell, j) => (names.includes(cell) ? [`${i},${j}`] : [])));
+  const closed = new Set(at(["#", "H"]));
+  const boxes = at(["X", "√"]);
+  const [player = ""] = at(["P"]);
+  const shown = at(["O", "√", "G"]);
+  const goals = new Set(shown.length === 0 ? [player] : shown);
+  const isInside = (cell: string) => {
+    const [row = -1, column = -1] = cell.split(",").map(Number);
+    return board[row]?.[column] !== undefined && !closed.has(cell);
+  };
+  const beside = (cell: string, [down, right]: readonly [number, number]) => {
+    const [row = 0, column = 0] = cell.split(",").map(Number);
+    return `${row + down},${column + right}`;
+  };
+  interface State {
+    readonly player: string;
+    readonly boxes: readonly string[];
+    readonly way: readonly string[];
+  }
+  const open: State[] = [{ player, boxes, way: [] }];
+  const seen = new Set<string>();
+  for (let here = open.shift(); here !== undefined; here = open.shift()) {
+    const { player, boxes, way } = here;
+    if ((boxes.length === 0 ? [player] : boxes).every((each) => goals.has(each))) return [...way];
+    for (const [move, step] of Object.entries(moves)) {
+      const next = beside(player, step);
+      const behind = beside(next, step);
+      const pushes = boxes.includes(next);
+      if (!isInside(next) || (pushes && (!isInside(behind) || boxes.includes(behind)))) continue;
+      const moved = pushes ? boxes.map((box) => (box === next ? behind : box)) : boxes;
+      const key = [next, ...[...moved].sort()].join(" ");
+      if (seen.has(key)) continue;
+      seen.add(key);
+      open.push({ player: next, boxes: moved, way: [...way, move] });
+    }
+  }
+  throw new Error(`no way over ${board.map((row) => row.join(" ")).join(" / ")}`);
+}
+
+/** Writes the walks that the start is taught by, on tasks that no run trains on. */
+async function writeStart(): Promise<void> {
+  const lines = [];
+  for (let i = 0; i < game.start.walks; i++) {
+    const random = randomStream(0, "form", i);
+    const task = await environment.task("train", 10_000 + i);
+    const messages = await walk(environment, task, (board) => game.startWalk(board, random));
+    lines.push(`${JSON.stringify({ messages })}\n`);
+  }
+  writeFileSync(`${start}.jsonl`, lines.join(""));
+}
+
+/** Prints a row for each run, in percent: success and reward on the test maps before and after, and processor seconds. */
+function report(): void {
+  const percent = (share = Number.NaN) => (100 * share).toFixed(1);
+  console.log("| arm | seed | greedy | sampled | reward, sampled | processor seconds |\n|---|---|---|---|---|---|");
+  for (const arm of armNames)
+    for (const seed of values.seeds.split(",")) {
+      const name = `${arm}-${seed}`;
+      const { before, after } = readSummary(join(values.out, name)) ?? {};
+      const scores = [
+        [before?.greedy, after?.greedy],
+        [before?.sampled, after?.sampled],
+        [before?.reward?.sampled, after?.reward?.sampled],
+      ].map((pair) => pair.map((score) => percent(score?.mean)).join(" → "));
+      const seconds = readFileSync(secondsFile(name), "utf8")
+        .trim()
+        .split("\n")
+        .reduce((sum, line) => sum + Number(line), 0);
+      console.log(`| ${arm} | ${seed} | ${scores.join(" | ")} | ${seconds.toFixed(0)} |`);
+    }
+}
