@@ -15,13 +15,14 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { ownTurns } from "../../src/algorithms/advantages/tree.ts";
 import { runTraining } from "../../src/cli/commands/train.ts";
 import type { Message } from "../../src/core/messages.ts";
 import { type Random, randomStream } from "../../src/core/random.ts";
 import type { Environment, Task } from "../../src/environments/environment.ts";
 import { createEnvironment } from "../../src/environments/registry.ts";
 import { layout } from "../../src/runs/layout.ts";
-import { readSummary } from "../../src/runs/read.ts";
+import { readSummary, readTrajectories, trajectorySteps } from "../../src/runs/read.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 
@@ -306,20 +307,23 @@ async function writeStart(): Promise<void> {
 /** Prints a row for each run, in percent: success and reward on the test maps before and after, and processor seconds. */
 function report(): void {
   const percent = (share = Number.NaN) => (100 * share).toFixed(1);
-  console.log("| arm | seed | greedy | sampled | reward, sampled | processor seconds |\n|---|---|---|---|---|---|");
+  console.log("| arm | seed | greedy | sampled | reward, sampled | moves | processor seconds |\n|---|---|---|---|---|---|---|");
   for (const arm of armNames)
     for (const seed of values.seeds.split(",")) {
       const name = `${arm}-${seed}`;
-      const { before, after } = readSummary(join(values.out, name)) ?? {};
+      const folder = join(values.out, name);
+      const { before, after } = readSummary(folder) ?? {};
       const scores = [
         [before?.greedy, after?.greedy],
         [before?.sampled, after?.sampled],
         [before?.reward?.sampled, after?.reward?.sampled],
       ].map((pair) => pair.map((score) => percent(score?.mean)).join(" → "));
+      const episodes = trajectorySteps(folder).flatMap((step) => readTrajectories(folder, step));
+      const moves = episodes.reduce((sum, episode) => sum + ownTurns(episode).length, 0);
       const seconds = readFileSync(secondsFile(name), "utf8")
         .trim()
         .split("\n")
         .reduce((sum, line) => sum + Number(line), 0);
-      console.log(`| ${arm} | ${seed} | ${scores.join(" | ")} | ${seconds.toFixed(0)} |`);
+      console.log(`| ${arm} | ${seed} | ${scores.join(" | ")} | ${moves} | ${seconds.toFixed(0)} |`);
     }
 }
