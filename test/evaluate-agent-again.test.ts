@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
@@ -58,11 +58,17 @@ test("attempts that are left draw otherwise than those that a model of this mach
     heard.push(said);
     return said;
   };
-  const model = new URL("../models/office", import.meta.url).pathname;
+  const model = join(folder, "office");
+  cpSync(new URL("../models/office", import.meta.url), model, { recursive: true, preserveTimestamps: true });
   const given = { agent: listening, reward, tasks: tasks.slice(0, 1), model, k: 4, concurrency: 1, engine: { threads: 1 } };
   const out = join(folder, "drawn");
   await expect(evaluateAgent({ ...given, out, signal })).rejects.toThrow("stopped");
   const first = heard.splice(0).slice(0, 2);
+  const weights = join(model, "model.safetensors");
+  const { atime, mtime } = statSync(weights);
+  utimesSync(weights, atime, new Date());
+  await expect(evaluateAgent({ ...given, out })).rejects.toThrow(/the model is .*, written .*give another --out/);
+  utimesSync(weights, atime, mtime);
   const { resumed, episodes } = await evaluateAgent({ ...given, out });
   expect([resumed, heard.length, episodes.length]).toEqual([2, 2, 4]);
   expect(heard).not.toEqual(first);

@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import { seedOf } from "../../src/core/random.ts";
@@ -164,9 +166,19 @@ function originOf<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Record
   const { model, endpoint, temperature = "as asked", seed = 1, tasks, agent, reward } = evaluation;
   const own = endpoint === undefined ? "the agent's own" : `${endpoint.name ?? "a model"} at ${withoutSecrets(endpoint.baseUrl)}`;
   return {
-    model: model === undefined ? own : `${model}, temperature ${temperature}, seed ${seed}`,
+    model: model === undefined ? own : `${model}${weightsTime(model)}, temperature ${temperature}, seed ${seed}`,
     ...{ tasks: sha256(JSON.stringify(tasks)), agent: sha256(codeOf(agent)), scoredBy: sha256(codeOf(reward)) },
   };
+}
+
+/** When the weights of a model on this machine were written: a folder may get others between two calls. */
+function weightsTime(model: string): string {
+  if (!existsSync(model)) return "";
+  const files = statSync(model).isFile()
+    ? [model]
+    : readdirSync(model, { recursive: true }).map((file) => join(model, String(file)));
+  const weights = files.filter((file) => /\.(safetensors|gguf)$/.test(file));
+  return `, written ${new Date(Math.max(...weights.map((file) => statSync(file).mtimeMs), 0)).toISOString()}`;
 }
 
 /** A task's name in comparisons, by its content: another file may have another task in its place. */
