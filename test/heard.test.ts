@@ -51,6 +51,18 @@ const agents: Readonly<Record<string, (prompt: string, post: Post, model: string
     messages.push({ role: "assistant", content: "", tool_calls: calls }, { role: "tool", tool_call_id: "c1", content: found });
     return post("/chat/completions", { model, messages, tools, ...more });
   },
+  "chat completions before tools": async (prompt, post, model, stream) => {
+    const messages: object[] = [
+      { role: "system", content: "You know." },
+      { role: "user", content: prompt },
+    ];
+    const functions = [{ name: "find_event", description: "", parameters: schema }];
+    const more = stream ? { stream, stream_options: { include_usage: true } } : {};
+    await post("/chat/completions", { model, messages, functions, ...more });
+    const function_call = { name: "find_event", arguments: '{"title":"Demo"}' };
+    messages.push({ role: "assistant", content: "", function_call }, { role: "function", name: "find_event", content: found });
+    return post("/chat/completions", { model, messages, functions, ...more });
+  },
   responses: async (prompt, post, model, stream) => {
     const tools = [{ type: "function", name: "find_event", description: "", parameters: schema, strict: false }];
     const first = await post("/responses", { model, instructions: "You know.", input: prompt, tools, stream });

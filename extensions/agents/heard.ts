@@ -103,7 +103,7 @@ function spoken(messages: readonly Json[]): Message[] {
     if (message.role === "tool" || message.role === "function")
       return { role: "tool", name: names.get(String(message.tool_call_id)) ?? String(message.name ?? "tool"), content };
     if (message.role !== "assistant") return { role: message.role === "user" ? "user" : "system", content };
-    const calls = list(message.tool_calls).map((call) => {
+    const calls = callsIn(message).map((call) => {
       const called = field(call, "function");
       names.set(String(call.id), String(called?.name));
       return callOf(called?.name, called?.arguments);
@@ -112,12 +112,18 @@ function spoken(messages: readonly Json[]): Message[] {
   });
 }
 
+/** The calls of a message, or of a part of one: older clients ask for one, as `function_call`. */
+const callsIn = (of: Json): Json[] => [
+  ...list(of.tool_calls),
+  ...fields([of], "function_call").map((call) => ({ index: 0, function: call })),
+];
+
 /** The parts of a streamed message together. */
 function merged(choices: readonly Json[]): Json {
   const deltas = fields(choices, "delta");
   const text = (name: string) => deltas.map((delta) => (typeof delta[name] === "string" ? delta[name] : "")).join("");
   const calls: { id: unknown; function: { name: string; arguments: string } }[] = [];
-  for (const part of deltas.flatMap((delta) => list(delta.tool_calls))) {
+  for (const part of deltas.flatMap(callsIn)) {
     const called = field(part, "function");
     const call = (calls[Number(part.index ?? calls.length)] ??= { id: part.id, function: { name: "", arguments: "" } });
     call.function.name += String(called?.name ?? "");
@@ -192,16 +198,10 @@ function streamedBlocks(events: readonly Json[]): Json[] {
   const found: { type: unknown; text: string; thinking: string; name: unknown; id: unknown; input: unknown; json: string }[] = [];
   for (const event of events) {
     const start = field(event, "content_block");
-    if (start !== undefined)
-      found[Number(event.index)] = {
-        text: String(start.text ?? ""),
-        thinking: "",
-        json: "",
-        type: start.type,
-        name: start.name,
-        id: start.id,
-        input: start.input,
-      };
+    if (start !== undefined) {
+      const { type, name, id, input } = start;
+      found[Number(event.index)] = { text: String(start.text ?? ""), thinking: "", json: "", type, name, id, input };
+    }
     const [block, delta] = [found[Number(event.index)], field(event, "delta")];
     if (block === undefined || delta === undefined) continue;
     block.text += String(delta.text ?? "");
@@ -272,8 +272,8 @@ function partsOf(answer: string): Json[] {
   });
 }
 
-function toolsIn({ tools }: Json): string[] {
-  return list(tools)
+function toolsIn({ tools, functions }: Json): string[] {
+  return [...list(tools), ...list(functions)]
     .flatMap((tool) => [tool, ...list(tool.functionDeclarations)].flatMap((each) => (field(each, "function") ?? each).name ?? []))
     .map(String);
 }
