@@ -2,7 +2,7 @@
  * SmolLM2-135M-Instruct learns TextArena's FrozenLake and Sokoban: research/notes/frozen-lake.md, research/notes/grid-games.md.
  *
  *     pip install openenv==0.10.0 textarena==0.7.4
- *     npx jiti research/recipes/grid-games.ts --game frozen-lake --out runs/frozen-lake --seeds 11,12,13
+ *     npx jiti research/recipes/grid-games.ts --game frozen-lake-3 --out runs/frozen-lake --seeds 11,12,13
  *
  * First the start: a model taught by written walks, with which every run begins. Then each arm by each seed, and a table. Called again, it
  * continues where it was stopped.
@@ -32,8 +32,8 @@ const { values } = parseArgs({
     game: { type: "string", default: "frozen-lake-3" },
     out: { type: "string", default: "runs/grid-games" },
     seeds: { type: "string", default: "11,12,13" },
-    /** Empty: the start alone. */
-    arms: { type: "string", default: "grpo,echo,self-distillation" },
+    /** All of the game's if left out; empty: the start alone. */
+    arms: { type: "string" },
     /** Runs at a time, each of one thread. */
     jobs: { type: "string", default: "1" },
     /** Multiplies the steps and the evaluated maps of the plan: 0.1 is a try. */
@@ -91,7 +91,7 @@ const games: Readonly<Record<string, Game>> = {
     settings: { size: 4, num_holes: 3 },
     ...{ maxTurns: 8, maxLength: 2304, greedy: true, start: { walks: 200, steps: 60 } },
     startWalk: shortestWay,
-    // As many steps as take equally many moves.
+    // Not run yet: the plan chooses the numbers of steps by the moves that one step of each takes.
     arms: {
       grpo: { algorithm: { kind: "grpo" }, steps: scaled(10) },
       dapo: { algorithm: { kind: "dapo" }, steps: scaled(10) },
@@ -103,7 +103,7 @@ const games: Readonly<Record<string, Game>> = {
     settings: { dim_room: [6, 6], num_boxes: 1, max_turns: 12 },
     ...{ maxTurns: 12, maxLength: 2304, greedy: true, start: { walks: 200, steps: 60 } },
     startWalk: shortestWay,
-    arms: { grpo: { algorithm: { kind: "grpo" }, steps: scaled(10) } },
+    arms: {},
   },
 };
 const found = games[values.game];
@@ -121,7 +121,10 @@ const shared = {
   evaluation: { split: "test", tasks: scaled(64), k: 1, greedy: game.greedy },
 } as const satisfies UserConfig;
 const start = join(values.out, "start");
-const armNames = values.arms.split(",").filter((name) => name !== "");
+const armNames = values.arms?.split(",").filter((name) => name !== "") ?? Object.keys(game.arms);
+const unknown = armNames.find((name) => game.arms[name] === undefined);
+if (unknown !== undefined)
+  throw new Error(`--arms has ${unknown}; expected some of ${Object.keys(game.arms).join(", ") || "none"}`);
 
 if (values.run === undefined) await all();
 else process.exitCode = await train(values.run);
