@@ -1,4 +1,4 @@
-import { type Lowering, misfit, type Operator, sameShape } from "./operator.ts";
+import { type Lowering, misfit, type Operator, sameShape, unseen } from "./operator.ts";
 import { product } from "./products.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -13,13 +13,10 @@ export const attention: Operator<{ scale: number }> = {
     ];
   },
   lower: (to, [q, k, v, mask], [out, probabilities], { scale }) => {
-    const scores = groupedScores(to, q, k, scale);
-    softmaxOf(to, scores, mask, probabilities.name);
-    const product = to.temporary();
-    const grouped = to.temporary();
-    to.emit({ type: "Reshape", inputs: [probabilities.name, to.integers([0, heads(k), -1, 0])], outputs: [grouped] });
-    to.emit({ type: "MatMul", inputs: [grouped, v.name], outputs: [product], exact: true });
-    to.emit({ type: "Reshape", inputs: [product, to.integers([0, heads(q), -1, 0])], outputs: [out.name] });
+    softmaxOf(to, groupedScores(to, q, k, scale), mask, probabilities.name);
+    const grouped = to.node("Reshape", [probabilities.name, to.integers([0, heads(k), -1, 0])]);
+    const mixed = product(to, [grouped, 4], [v.name, 4], { exact: true });
+    to.node("Reshape", [mixed, to.integers([0, heads(q), -1, 0])], {}, out.name);
   },
 };
 
@@ -45,27 +42,17 @@ export const cachedAttention: Operator<{ scale: number }> = {
   // are not stacked here, and the scale goes onto the query, since only α = 1 takes that way.
   lower: (to, [q, k, v, cachedK, cachedV, mask], [out], { scale }) => {
     const grouping = to.integers([0, heads(k), heads(q) / heads(k), -1, Number(q.shape[3])]);
-    const [scaled, queries, keys, values] = [to.temporary(), to.temporary(), to.temporary(), to.temporary()];
-    to.emit({ type: "Mul", inputs: [q.name, to.floats(Float32Array.of(scale), [1])], outputs: [scaled] });
-    to.emit({ type: "Reshape", inputs: [scaled, grouping], outputs: [queries] });
-    to.emit({ type: "Unsqueeze", inputs: [k.name, to.integers([2])], outputs: [keys] });
-    to.emit({ type: "Unsqueeze", inputs: [v.name, to.integers([2])], outputs: [values] });
-    const [oldScores, newScores, scores] = [to.temporary(), to.temporary(), to.temporary()];
-    product(to, [queries, 5], [cachedK.name, 5], oldScores, { transB: true });
-    product(to, [queries, 5], [keys, 5], newScores, { transB: true });
-    to.emit({ type: "Concat", inputs: [oldScores, newScores], outputs: [scores], attributes: { axis: { int: 4 } } });
-    const probabilities = to.temporary();
-    softmaxOf(to, scores, mask, probabilities);
-    const [old, fresh] = [to.temporary(), to.temporary()];
-    const cached = to.size(String(cachedK.shape[3]));
-    const axis = to.integers([4]);
-    to.emit({ type: "Slice", inputs: [probabilities, to.integers([0]), cached, axis], outputs: [old] });
-    to.emit({ type: "Slice", inputs: [probabilities, cached, to.integers([2 ** 40]), axis], outputs: [fresh] });
-    const [a, b, sum] = [to.temporary(), to.temporary(), to.temporary()];
-    to.emit({ type: "MatMul", inputs: [old, cachedV.name], outputs: [a] });
-    to.emit({ type: "MatMul", inputs: [fresh, values], outputs: [b] });
-    to.emit({ type: "Add", inputs: [a, b], outputs: [sum] });
-    to.emit({ type: "Reshape", inputs: [sum, to.integers([0, heads(q), -1, Number(q.shape[3])])], outputs: [out.name] });
+    const queries = to.node("Reshape", [to.node("Mul", [q.name, to.number(scale)]), grouping]);
+    const [keys, values] = [k, v].map(({ name }) => to.node("Unsqueeze", [name, to.integers([2])]));
+    const oldScores = product(to, [queries, 5], [cachedK.name, 5], { transB: true });
+    const newScores = product(to, [queries, 5], [keys, 5], { transB: true });
+    const scores = to.node("Concat", [oldScores, newScores], { axis: { int: 4 } });
+    const probabilities = softmaxOf(to, scores, mask);
+    const [cached, axis] = [to.size(String(cachedK.shape[3])), to.integers([4])];
+    const old = to.node("Slice", [probabilities, to.integers([0]), cached, axis]);
+    const fresh = to.node("Slice", [probabilities, cached, to.integers([2 ** 40]), axis]);
+    const sum = to.node("Add", [to.node("MatMul", [old, cachedV.name]), to.node("MatMul", [fresh, values])]);
+    to.node("Reshape", [sum, to.integers([0, heads(q), -1, Number(q.shape[3])])], {}, out.name);
   },
 };
 
@@ -76,38 +63,28 @@ export const cachedAttention: Operator<{ scale: number }> = {
 export const causalMask: Operator<{ window?: number }> = {
   infer: ([seen, positions]) => [{ shape: [positions.shape[0], 1, positions.shape[1], seen.shape[1]], type: "float32" }],
   lower: (to, [seen, positions], [out], { window }) => {
-    const emit = (type: string, inputs: string[], attributes = {}): string => {
-      const result = to.temporary();
-      to.emit({ type, inputs, outputs: [result], attributes });
-      return result;
-    };
-    const counted = emit("CumSum", [seen.name, to.integers([1])]);
-    const keys = emit("Unsqueeze", [emit("Sub", [counted, to.integers([1])]), to.integers([1, 2])]);
-    const queries = emit("Unsqueeze", [positions.name, to.integers([1, 3])]);
-    const there = emit("Cast", [emit("Unsqueeze", [seen.name, to.integers([1, 2])])], { to: { int: boolType } });
-    let visible = emit("And", [emit("LessOrEqual", [keys, queries]), there]);
+    const counted = to.node("CumSum", [seen.name, to.integers([1])]);
+    const keys = to.node("Unsqueeze", [to.node("Sub", [counted, to.integers([1])]), to.integers([1, 2])]);
+    const queries = to.node("Unsqueeze", [positions.name, to.integers([1, 3])]);
+    const there = to.node("Cast", [to.node("Unsqueeze", [seen.name, to.integers([1, 2])])], { to: { int: boolType } });
+    let visible = to.node("And", [to.node("LessOrEqual", [keys, queries]), there]);
     if (window !== undefined)
-      visible = emit("And", [visible, emit("Greater", [keys, emit("Sub", [queries, to.integers([window])])])]);
-    const [zero, hidden] = [0, unseen].map((value) => to.floats(Float32Array.of(value), [1]));
-    to.emit({ type: "Where", inputs: [visible, zero, hidden], outputs: [out.name] });
+      visible = to.node("And", [visible, to.node("Greater", [keys, to.node("Sub", [queries, to.integers([window])])])]);
+    to.node("Where", [visible, to.number(0), to.number(unseen)], {}, out.name);
   },
 };
-/** The number of truth values in onnx.proto, and what hides a token from a softmax. */
-const [boolType, unseen] = [9, -1e9];
+/** The number of truth values in onnx.proto. */
+const boolType = 9;
 
 /** scale · q·kᵀ as [B, H, T, S]. Heads that share keys are stacked into taller matrices, so that keys are never repeated. */
 function groupedScores(to: Lowering, q: Tensor, k: Tensor, scale: number): string {
-  const [tall, grouped, scores] = [to.temporary(), to.temporary(), to.temporary()];
-  to.emit({ type: "Reshape", inputs: [q.name, to.integers([0, heads(k), -1, 0])], outputs: [tall] });
-  product(to, [tall, 4], [k.name, 4], grouped, { transB: true, alpha: scale, exact: true });
-  to.emit({ type: "Reshape", inputs: [grouped, to.integers([0, heads(q), -1, 0])], outputs: [scores] });
-  return scores;
+  const tall = to.node("Reshape", [q.name, to.integers([0, heads(k), -1, 0])]);
+  const grouped = product(to, [tall, 4], [k.name, 4], { transB: true, alpha: scale, exact: true });
+  return to.node("Reshape", [grouped, to.integers([0, heads(q), -1, 0])]);
 }
 
-function softmaxOf(to: Lowering, scores: string, mask: Tensor, out: string): void {
-  const masked = to.temporary();
-  to.emit({ type: "Add", inputs: [scores, mask.name], outputs: [masked] });
-  to.emit({ type: "Softmax", inputs: [masked], outputs: [out], attributes: { axis: { int: -1 } } });
+function softmaxOf(to: Lowering, scores: string, mask: Tensor, out?: string): string {
+  return to.node("Softmax", [to.node("Add", [scores, mask.name])], { axis: { int: -1 } }, out);
 }
 
 function heads(x: Tensor): number {

@@ -1,18 +1,9 @@
-import { type Lowering, misfit, type OnnxAttribute, type Operator } from "./operator.ts";
+import { misfit, type Operator, unseen } from "./operator.ts";
 import { product } from "./products.ts";
 import type { Tensor } from "./tensor.ts";
 
 /** Numbers of element types in onnx.proto. */
 const [float32, int32, int64] = [1, 6, 7];
-const unseen = -1e9;
-
-/** Emits nodes that each make one value. @returns its name */
-function emitter(to: Lowering) {
-  return (type: string, inputs: readonly string[], attributes?: Record<string, OnnxAttribute>, out = to.temporary()): string => {
-    to.emit({ type, inputs, outputs: [out], attributes });
-    return out;
-  };
-}
 
 /**
  * x with updates [..., U] at the indices of the last axis that ids [..., U] name; both may have less of the other axes than x. Where x and the result
@@ -20,10 +11,8 @@ function emitter(to: Lowering) {
  */
 export const scatterLast: Operator<object> = {
   infer: ([x]) => [{ shape: x.shape, type: x.type }],
-  lower: (to, [x, ids, updates], [out]) => {
-    const axis = { int: x.shape.length - 1 };
-    to.emit({ type: "ScatterElements", inputs: [x.name, ids.name, updates.name], outputs: [out.name], attributes: { axis } });
-  },
+  lower: (to, [x, ids, updates], [out]) =>
+    to.node("ScatterElements", [x.name, ids.name, updates.name], { axis: { int: x.shape.length - 1 } }, out.name),
 };
 
 /**
@@ -41,7 +30,6 @@ export const rowInputs: Operator<{ heads: number; size: number; window?: number 
     ];
   },
   lower: (to, [step, range], [tokens, positions, mask, narrow, columns, uniforms, temperatures, greedy], options) => {
-    const emit = emitter(to);
     const [token, position] = [to.temporary(), to.temporary()];
     const parts = [token, position, uniforms.name, temperatures.name, greedy.name];
     to.emit({
@@ -50,19 +38,19 @@ export const rowInputs: Operator<{ heads: number; size: number; window?: number 
       outputs: parts,
       attributes: { axis: { int: 1 } },
     });
-    emit("Cast", [token], { to: { int: int32 } }, tokens.name);
-    emit("Cast", [position], { to: { int: int64 } }, positions.name);
-    const apart = emit("Reshape", [position, to.integers([-1, 1, 1, 1])]);
-    const column = emit("Cast", [apart], { to: { int: int32 } });
-    emit("Expand", [column, to.integers([1, options.heads, options.size, 1])], undefined, columns.name);
-    const [zero, hidden] = [0, unseen].map((value) => to.floats(Float32Array.of(value), [1]));
-    const slots = emit("Reshape", [range.name, to.integers([1, 1, 1, -1])]);
-    const before = emit("LessOrEqual", [slots, apart]);
-    emit("Where", [before, zero, hidden], undefined, mask.name);
+    to.node("Cast", [token], { to: { int: int32 } }, tokens.name);
+    to.node("Cast", [position], { to: { int: int64 } }, positions.name);
+    const apart = to.node("Reshape", [position, to.integers([-1, 1, 1, 1])]);
+    const column = to.node("Cast", [apart], { to: { int: int32 } });
+    to.node("Expand", [column, to.integers([1, options.heads, options.size, 1])], undefined, columns.name);
+    const [zero, hidden] = [0, unseen].map(to.number);
+    const slots = to.node("Reshape", [range.name, to.integers([1, 1, 1, -1])]);
+    const before = to.node("LessOrEqual", [slots, apart]);
+    to.node("Where", [before, zero, hidden], undefined, mask.name);
     if (options.window === undefined) return;
-    const first = emit("Sub", [apart, to.floats(Float32Array.of(options.window), [1])]);
-    const inside = emit("And", [before, emit("Greater", [slots, first])]);
-    emit("Where", [inside, zero, hidden], undefined, narrow.name);
+    const first = to.node("Sub", [apart, to.number(options.window)]);
+    const inside = to.node("And", [before, to.node("Greater", [slots, first])]);
+    to.node("Where", [inside, zero, hidden], undefined, narrow.name);
   },
 };
 
@@ -75,20 +63,17 @@ export const columnAttention: Operator<{ scale: number }> = {
   lower: (to, [q, k, v, mask], [out], { scale }) => {
     const [heads, kvHeads, size] = [Number(q.shape[1]), Number(k.shape[1]), Number(k.shape[2])];
     if (heads % kvHeads !== 0 || q.shape[2] !== 1) throw misfit("columnAttention", [q, k]);
-    const emit = emitter(to);
     const isFused = to.has("FusedMatMul");
-    const scaled = isFused ? q.name : emit("Mul", [q.name, to.floats(Float32Array.of(scale), [1])]);
-    const queries = emit("Reshape", [scaled, to.integers([0, kvHeads, heads / kvHeads, size])]);
-    const [found, mixed] = [to.temporary(), to.temporary()];
-    product(to, [queries, 4], [k.name, 4], found, { alpha: isFused ? scale : 1, exact: true });
-    const probabilities = emit("Softmax", [emit("Add", [found, mask.name])], { axis: { int: -1 } });
+    const scaled = isFused ? q.name : to.node("Mul", [q.name, to.number(scale)]);
+    const queries = to.node("Reshape", [scaled, to.integers([0, kvHeads, heads / kvHeads, size])]);
+    const found = product(to, [queries, 4], [k.name, 4], { alpha: isFused ? scale : 1, exact: true });
+    const probabilities = to.node("Softmax", [to.node("Add", [found, mask.name])], { axis: { int: -1 } });
     // Where a transposed factor would be a copy of the cache, the small one is transposed, and the product.
-    if (!isFused) {
-      const perm = { perm: { ints: [0, 1, 3, 2] } };
-      const columns = emit("MatMul", [v.name, emit("Transpose", [probabilities], perm)]);
-      emit("Transpose", [columns], perm, mixed);
-    } else product(to, [probabilities, 4], [v.name, 4], mixed, { transB: true, exact: true });
-    emit("Reshape", [mixed, to.integers([0, heads, 1, size])], undefined, out.name);
+    const perm = { perm: { ints: [0, 1, 3, 2] } };
+    const mixed = isFused
+      ? product(to, [probabilities, 4], [v.name, 4], { transB: true, exact: true })
+      : to.node("Transpose", [to.node("MatMul", [v.name, to.node("Transpose", [probabilities], perm)])], perm);
+    to.node("Reshape", [mixed, to.integers([0, heads, 1, size])], undefined, out.name);
   },
 };
 
@@ -110,39 +95,37 @@ export const drawTokens: Operator<object> = {
     ];
   },
   lower: (to, [probabilities, uniforms, greedy], [tokens, ids, chosen]) => {
-    const emit = emitter(to);
     const vocabulary = Number(probabilities.shape[1]);
     const { blocks, size } = blocksOf(vocabulary);
-    const number = (value: number) => to.floats(Float32Array.of(value), [1]);
     const filling = blocks * size - vocabulary;
-    const at = (values: string, index: string) => emit("GatherElements", [values, index], { axis: { int: 1 } });
-    const cast = (value: string, type: number) => emit("Cast", [value], { to: { int: type } });
+    const at = (values: string, index: string) => to.node("GatherElements", [values, index], { axis: { int: 1 } });
+    const cast = (value: string, type: number) => to.node("Cast", [value], { to: { int: type } });
     // Where greedy, all mass is on the most probable tokens, the first of which is above the number 0.
-    const peaks = emit("ReduceMax", [probabilities.name, to.integers([1])]);
-    const peaked = cast(emit("GreaterOrEqual", [probabilities.name, peaks]), float32);
-    const from = emit("Where", [emit("Greater", [greedy.name, number(0.5)]), peaked, probabilities.name]);
-    const all = filling === 0 ? from : emit("Pad", [from, to.integers([0, 0, 0, filling])]);
-    const apart = emit("Reshape", [all, to.integers([-1, blocks, size])]);
+    const peaks = to.node("ReduceMax", [probabilities.name, to.integers([1])]);
+    const peaked = cast(to.node("GreaterOrEqual", [probabilities.name, peaks]), float32);
+    const from = to.node("Where", [to.node("Greater", [greedy.name, to.number(0.5)]), peaked, probabilities.name]);
+    const all = filling === 0 ? from : to.node("Pad", [from, to.integers([0, 0, 0, filling])]);
+    const apart = to.node("Reshape", [all, to.integers([-1, blocks, size])]);
     /** Where running sums [R, N] first exceed a limit [R, 1], which stays below the last of them. */
     const firstAbove = (sums: string, limit: string, count: number) => {
       const slice = [to.integers([count - 1]), to.integers([count]), to.integers([1])];
-      const last = emit("Mul", [emit("Slice", [sums, ...slice]), number(justBelow)]);
-      const below = emit("Min", [limit, last]);
-      const passed = cast(emit("LessOrEqual", [sums, below]), float32);
-      return { limit: below, index: emit("ReduceSum", [passed, to.integers([1])]) };
+      const last = to.node("Mul", [to.node("Slice", [sums, ...slice]), to.number(justBelow)]);
+      const below = to.node("Min", [limit, last]);
+      const passed = cast(to.node("LessOrEqual", [sums, below]), float32);
+      return { limit: below, index: to.node("ReduceSum", [passed, to.integers([1])]) };
     };
-    const sums = emit("ReduceSum", [apart, to.integers([2])], { keepdims: { int: 0 } });
+    const sums = to.node("ReduceSum", [apart, to.integers([2])], { keepdims: { int: 0 } });
     const running = (values: string, exclusive = 0) =>
-      emit("CumSum", [values, to.integers([1])], { exclusive: { int: exclusive } });
+      to.node("CumSum", [values, to.integers([1])], { exclusive: { int: exclusive } });
     const block = firstAbove(running(sums), uniforms.name, blocks);
     const blockId = cast(block.index, int32);
-    const rest = emit("Max", [emit("Sub", [block.limit, at(running(sums, 1), blockId)]), number(0)]);
-    const everyOf = emit("Expand", [emit("Reshape", [blockId, to.integers([-1, 1, 1])]), to.integers([1, 1, size])]);
-    const inside = emit("Reshape", [at(apart, everyOf), to.integers([-1, size])]);
+    const rest = to.node("Max", [to.node("Sub", [block.limit, at(running(sums, 1), blockId)]), to.number(0)]);
+    const everyOf = to.node("Expand", [to.node("Reshape", [blockId, to.integers([-1, 1, 1])]), to.integers([1, 1, size])]);
+    const inside = to.node("Reshape", [at(apart, everyOf), to.integers([-1, size])]);
     const within = firstAbove(running(inside), rest, size);
-    emit("Add", [emit("Mul", [block.index, number(size)]), within.index], undefined, tokens.name);
-    emit("Cast", [tokens.name], { to: { int: int32 } }, ids.name);
-    emit("GatherElements", [probabilities.name, ids.name], { axis: { int: 1 } }, chosen.name);
+    to.node("Add", [to.node("Mul", [block.index, to.number(size)]), within.index], undefined, tokens.name);
+    to.node("Cast", [tokens.name], { to: { int: int32 } }, ids.name);
+    to.node("GatherElements", [probabilities.name, ids.name], { axis: { int: 1 } }, chosen.name);
   },
 };
 
@@ -158,13 +141,11 @@ function blocksOf(vocabulary: number): { readonly blocks: number; readonly size:
 /** x [R, V] at the columns that ids [R, 1] name. */
 export const pick: Operator<object> = {
   infer: ([x, ids]) => [{ shape: ids.shape, type: x.type }],
-  lower: (to, [x, ids], [out]) =>
-    to.emit({ type: "GatherElements", inputs: [x.name, ids.name], outputs: [out.name], attributes: { axis: { int: 1 } } }),
+  lower: (to, [x, ids], [out]) => to.node("GatherElements", [x.name, ids.name], { axis: { int: 1 } }, out.name),
 };
 
 /** Zeros of a shape, of the sizes that an int64 vector says. */
 export const zeros: Operator<{ shape: Tensor["shape"] }> = {
   infer: (_, { shape }) => [{ shape, type: "float32" }],
-  lower: (to, [sizes], [out]) =>
-    to.emit({ type: "Expand", inputs: [to.floats(Float32Array.of(0), [1]), sizes.name], outputs: [out.name] }),
+  lower: (to, [sizes], [out]) => to.node("Expand", [to.number(0), sizes.name], {}, out.name),
 };

@@ -19,14 +19,19 @@ export function fuse(nodes: readonly OnnxNode[], graph: GraphContext): OnnxNode[
   return passes.reduce<OnnxNode[]>((fused, pass) => pass(fused, graph), [...nodes]);
 }
 
-/** Drops what nothing reads, such as the inverse deviations of norms that are spelled out. */
-export function dropUnread(nodes: readonly OnnxNode[], { outputs }: Pick<GraphContext, "outputs">): OnnxNode[] {
-  const read = new Set(outputs);
+/** The nodes that some output depends on, in their order. @param named names of what a node reads and makes */
+export function inUse<N>(
+  nodes: readonly N[],
+  outputs: Iterable<string>,
+  named: (node: N) => Pick<OnnxNode, "inputs" | "outputs">,
+): N[] {
+  const used = new Set(outputs);
   return nodes
     .toReversed()
     .filter((node) => {
-      const needed = node.outputs.some((name) => read.has(name));
-      if (needed) for (const name of node.inputs) read.add(name);
+      const { inputs, outputs: made } = named(node);
+      const needed = made.some((name) => used.has(name));
+      if (needed) for (const name of inputs) used.add(name);
       return needed;
     })
     .reverse();

@@ -13,12 +13,7 @@ export const selectLogprobs: Operator<object> = {
   ],
   lower: (to, [logits, targets], [out, all]) => {
     logSoftmaxOf(to, logits.name, all.name);
-    to.emit({
-      type: "GatherElements",
-      inputs: [all.name, targets.name],
-      outputs: [out.name],
-      attributes: { axis: { int: 1 } },
-    });
+    to.node("GatherElements", [all.name, targets.name], { axis: { int: 1 } }, out.name);
   },
 };
 
@@ -29,27 +24,17 @@ export const entropy: Operator<object> = {
     { shape: logits.shape, type: "float32" },
   ],
   lower: (to, [logits], [out, all]) => {
-    const [probabilities, products, sum] = [to.temporary(), to.temporary(), to.temporary()];
     logSoftmaxOf(to, logits.name, all.name);
-    to.emit({ type: "Exp", inputs: [all.name], outputs: [probabilities] });
-    to.emit({ type: "Mul", inputs: [probabilities, all.name], outputs: [products] });
-    to.emit({ type: "ReduceSum", inputs: [products, to.integers([-1])], outputs: [sum] });
-    to.emit({ type: "Neg", inputs: [sum], outputs: [out.name] });
+    const products = to.node("Mul", [to.node("Exp", [all.name]), all.name]);
+    to.node("Neg", [to.node("ReduceSum", [products, to.integers([-1])])], {}, out.name);
   },
 };
 
 /** Over the last axis: x − max x − log Σ exp(x − max x), where there is no kernel for it. */
-function logSoftmaxOf(to: Lowering, x: string, out: string): void {
-  if (to.has("LogSoftmax")) {
-    to.emit({ type: "LogSoftmax", inputs: [x], outputs: [out], attributes: { axis: { int: -1 } } });
-    return;
-  }
-  const [peak, shifted, powers, sum, log] = Array.from({ length: 5 }, () => to.temporary());
+function logSoftmaxOf(to: Lowering, x: string, out: string): string {
+  if (to.has("LogSoftmax")) return to.node("LogSoftmax", [x], { axis: { int: -1 } }, out);
   const last = to.integers([-1]);
-  to.emit({ type: "ReduceMax", inputs: [x, last], outputs: [peak] });
-  to.emit({ type: "Sub", inputs: [x, peak], outputs: [shifted] });
-  to.emit({ type: "Exp", inputs: [shifted], outputs: [powers] });
-  to.emit({ type: "ReduceSum", inputs: [powers, last], outputs: [sum] });
-  to.emit({ type: "Log", inputs: [sum], outputs: [log] });
-  to.emit({ type: "Sub", inputs: [shifted, log], outputs: [out] });
+  const shifted = to.node("Sub", [x, to.node("ReduceMax", [x, last])]);
+  const sum = to.node("ReduceSum", [to.node("Exp", [shifted]), last]);
+  return to.node("Sub", [shifted, to.node("Log", [sum])], {}, out);
 }

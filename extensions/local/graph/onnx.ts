@@ -2,8 +2,8 @@ import protobuf from "protobufjs/minimal.js";
 import { EngineError } from "../../../src/core/errors.ts";
 import { host } from "../../../src/core/host.ts";
 import { hasKernel, type Precision, type Provider } from "../machine/device.ts";
-import { dropUnread, fuse } from "./fusions.ts";
-import type { Constant, Graph, Node } from "./graph.ts";
+import { fuse, inUse } from "./fusions.ts";
+import type { Constant, Graph } from "./graph.ts";
 import type { Lowering, OnnxAttribute, OnnxNode } from "./operator.ts";
 import { ops } from "./ops.ts";
 import { roundProducts } from "./precision.ts";
@@ -51,10 +51,11 @@ function bytesOf({ buffer, byteOffset, byteLength }: Constant["data"]): Uint8Arr
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
+/** @param outputs ONNX Runtime works out the shape and type of those that have a name alone */
 export function writeModel(
   graph: Graph,
   { nodes, constants }: Lowered,
-  outputs: readonly (Tensor | UntypedOutput)[],
+  outputs: readonly (Tensor | Pick<Tensor, "name">)[],
   beside: ReadonlySet<string> = new Set(besideModel(graph).map(({ path }) => path)),
 ): Uint8Array {
   const model = protobuf.Writer.create();
@@ -80,11 +81,6 @@ export function writeModel(
   return model.finish();
 }
 
-/** An output whose shape and type ONNX Runtime works out. */
-export interface UntypedOutput {
-  readonly name: string;
-}
-
 export interface Lowered {
   readonly nodes: readonly OnnxNode[];
   readonly constants: readonly Constant[];
@@ -106,8 +102,18 @@ export function lower(graph: Graph, provider: Provider): Lowered {
   let count = 0;
   let of = "";
 
+  const floats: Lowering["floats"] = (data, shape) => {
+    const uniform = data.every((x) => x === data[0]);
+    const name = uniform ? `float32[${data[0]};${shape.join(",")}]` : `t${count++}`;
+    constants.set(name, { tensor: { name, shape, type: "float32" }, data });
+    return name;
+  };
   const lowering: Lowering = {
     emit: (node) => nodes.push({ ...node, of }),
+    node: (type, inputs, attributes, out = `t${count++}`) => {
+      nodes.push({ type, inputs, outputs: [out], attributes, of });
+      return out;
+    },
     temporary: () => `t${count++}`,
     integers: (values) => {
       const name = `int64[${values.join(",")}]`;
@@ -115,12 +121,8 @@ export function lower(graph: Graph, provider: Provider): Lowered {
       if (!constants.has(name)) constants.set(name, { tensor, data: BigInt64Array.from(values, BigInt) });
       return name;
     },
-    floats: (data, shape) => {
-      const uniform = data.every((x) => x === data[0]);
-      const name = uniform ? `float32[${data[0]};${shape.join(",")}]` : `t${count++}`;
-      constants.set(name, { tensor: { name, shape, type: "float32" }, data });
-      return name;
-    },
+    floats,
+    number: (value) => floats(Float32Array.of(value), [1]),
     has: (kernel) => hasKernel(provider, kernel),
     like: (shape) => shaped.get(shape.join()),
     hasSize: (dim) => known.has(dim),
@@ -137,7 +139,12 @@ export function lower(graph: Graph, provider: Provider): Lowered {
       return name;
     },
   };
-  for (const { op, inputs, outputs, attributes } of inUse(graph)) {
+  // A gradient rule also writes down gradients of operands that are not trained.
+  const used = inUse(graph.nodes, namesOf(graph.outputs), (node) => ({
+    inputs: namesOf(node.inputs),
+    outputs: namesOf(node.outputs),
+  }));
+  for (const { op, inputs, outputs, attributes } of used) {
     of = [op, ...inputs.flatMap(({ name }) => moduleOf(name))].join(" ");
     (ops[op].lower as (to: Lowering, i: readonly Tensor[], o: readonly Tensor[], a: object) => void)(
       lowering,
@@ -150,6 +157,10 @@ export function lower(graph: Graph, provider: Provider): Lowered {
   return { nodes: [...prelude, ...nodes], constants: [...constants.values()] };
 }
 
+function namesOf(tensors: readonly Tensor[]): string[] {
+  return tensors.map(({ name }) => name);
+}
+
 /** "q_proj" of "model.layers.3.self_attn.q_proj.weight". */
 function moduleOf(name: string): string[] {
   return /^model\.(?:.*\.)?(\w+)\.weight$|^(lm_head)\.weight$/.exec(name)?.slice(1).filter(Boolean) ?? [];
@@ -160,25 +171,14 @@ function fused(graph: Graph, { nodes, constants }: Lowered): OnnxNode[] {
   const byName = new Map(constants.map((constant) => [constant.tensor.name, constant]));
   const values = [...graph.inputs, ...graph.nodes.flatMap(({ outputs }) => outputs), ...constants.map(({ tensor }) => tensor)];
   const shapes = new Map(values.map(({ name, shape }) => [name, shape]));
-  const outputs = new Set(graph.outputs.map(({ name }) => name));
-  return fuse(dropUnread(nodes, { outputs }), {
+  const outputs = new Set(namesOf(graph.outputs));
+  // Such as the inverse deviations of norms that are spelled out.
+  const read = inUse(nodes, outputs, (node) => node);
+  return fuse(read, {
     outputs,
     shapeOf: (name) => shapes.get(name),
     isOnes: (name) => byName.get(name)?.data.every((x) => x === 1) ?? false,
   });
-}
-
-/** The nodes that some output depends on: a gradient rule also writes down gradients of operands that are not trained. */
-function inUse({ nodes, outputs }: Graph): Node[] {
-  const used = new Set(outputs.map(({ name }) => name));
-  return nodes
-    .toReversed()
-    .filter((node) => {
-      const needed = node.outputs.some(({ name }) => used.has(name));
-      if (needed) for (const { name } of node.inputs) used.add(name);
-      return needed;
-    })
-    .reverse();
 }
 
 /** @param index of the node: names of two must differ */

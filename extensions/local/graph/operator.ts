@@ -19,11 +19,15 @@ export type OnnxAttribute = { int: number } | { ints: readonly number[] } | { fl
 /** Where an operator writes its ONNX nodes. */
 export interface Lowering {
   emit(node: OnnxNode): void;
+  /** Writes a node that makes one value. @returns its name: `out`, or a new one */
+  node(type: string, inputs: readonly string[], attributes?: Readonly<Record<string, OnnxAttribute>>, out?: string): string;
   /** A new name for a value inside an operator. */
   temporary(): string;
   /** The name of an int64 vector or a float32 tensor that holds these numbers. */
   integers(values: readonly number[]): string;
   floats(values: Float32Array, shape: readonly number[]): string;
+  /** The same of one number, [1]. */
+  number(value: number): string;
   /** The name of a value that holds the size of a symbolic dimension, as an int64 vector of one. */
   size(dim: string): string;
   /** Whether an input has this symbolic dimension. */
@@ -39,6 +43,9 @@ export interface Operator<A> {
   infer(inputs: readonly Tensor[], attributes: A): readonly { shape: readonly Dim[]; type: DType }[];
   lower(to: Lowering, inputs: readonly Tensor[], outputs: readonly Tensor[], attributes: A): void;
 }
+
+/** The number that is added to the score of a token that is not seen: far below any score, and far above the smallest float32. */
+export const unseen = -1e9;
 
 /** The domain of ONNX Runtime's own operators. */
 export const ms = "com.microsoft" as const;

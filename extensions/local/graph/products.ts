@@ -1,4 +1,4 @@
-import { type Lowering, misfit, ms, type OnnxAttribute, type Operator, sameShape } from "./operator.ts";
+import { type Lowering, misfit, ms, type Operator, sameShape } from "./operator.ts";
 import type { Dim, Tensor } from "./tensor.ts";
 
 export interface ProductAttributes {
@@ -28,11 +28,10 @@ export const matmul: Operator<ProductAttributes> = {
     // A single token a row: a matrix, for the kernel that takes the other factor as it lies.
     const isFlat = a.shape.length === 3 && a.shape[1] === 1 && b.shape.length === 2 && !attributes.transA;
     if (to.has("FusedMatMul") || !isFlat || !attributes.transB)
-      return product(to, [a.name, a.shape.length], [b.name, b.shape.length], out.name, attributes);
-    const [flat, made] = [to.temporary(), to.temporary()];
-    to.emit({ type: "Reshape", inputs: [a.name, to.integers([-1, Number(inner)])], outputs: [flat] });
-    product(to, [flat, 2], [b.name, 2], made, attributes);
-    to.emit({ type: "Reshape", inputs: [made, to.integers([-1, 1, Number(n)])], outputs: [out.name] });
+      return product(to, [a.name, a.shape.length], [b.name, b.shape.length], attributes, out.name);
+    const flat = to.node("Reshape", [a.name, to.integers([-1, Number(inner)])]);
+    const made = product(to, [flat, 2], [b.name, 2], attributes);
+    return to.node("Reshape", [made, to.integers([-1, 1, Number(n)])], {}, out.name);
   },
 };
 
@@ -47,21 +46,15 @@ export const int8Product: Operator<object> = {
     return [{ shape: x.shape.with(-1, n), type: "float32" }];
   },
   lower: (to, [x, w, s], [out]) => {
-    const step = (type: string, inputs: readonly string[], attributes?: Record<string, OnnxAttribute>): string => {
-      const made = to.temporary();
-      to.emit({ type, inputs, outputs: [made], attributes });
-      return made;
-    };
-    const number = (value: number) => to.floats(Float32Array.of(value), [1]);
-    const largest = step("ReduceMax", [step("Abs", [x.name]), to.integers([-1])]);
+    const largest = to.node("ReduceMax", [to.node("Abs", [x.name]), to.integers([-1])]);
     // A row of zeros has no scale of its own.
-    const scale = step("Div", [step("Max", [largest, number(1e-30)]), number(127)]);
-    const rounded = step("Round", [step("Div", [x.name, scale])]);
-    const bytes = step("Cast", [step("Add", [rounded, number(128)])], { to: { int: uint8 } });
-    const zero = step("Cast", [number(128)], { to: { int: uint8 } });
-    const product = step("MatMulInteger", [bytes, w.name, step("Squeeze", [zero])]);
-    const scaled = step("Mul", [step("Cast", [product], { to: { int: 1 } }), s.name]);
-    to.emit({ type: "Mul", inputs: [scaled, scale], outputs: [out.name] });
+    const scale = to.node("Div", [to.node("Max", [largest, to.number(1e-30)]), to.number(127)]);
+    const rounded = to.node("Round", [to.node("Div", [x.name, scale])]);
+    const bytes = to.node("Cast", [to.node("Add", [rounded, to.number(128)])], { to: { int: uint8 } });
+    const zero = to.node("Cast", [to.number(128)], { to: { int: uint8 } });
+    const product = to.node("MatMulInteger", [bytes, w.name, to.node("Squeeze", [zero])]);
+    const scaled = to.node("Mul", [to.node("Cast", [product], { to: { int: 1 } }), s.name]);
+    to.node("Mul", [scaled, scale], {}, out.name);
   },
 };
 
@@ -90,34 +83,33 @@ const roundedActivations = 4;
 /**
  * α · a·b over the last two axes, either transposed first. Operands are names with their numbers of axes, which agree or of which b has 2.
  * One kernel where there is FusedMatMul. Elsewhere Gemm for matrices, and a transposed copy and a scale around a plain product for more axes.
+ * @returns the product's name: `out`, or a new one
  */
 export function product(
   to: Lowering,
   [a, rankA]: readonly [string, number],
   [b, rankB]: readonly [string, number],
-  out: string,
   { transA = false, transB = false, alpha = 1, exact = false }: Partial<ProductAttributes>,
-): void {
+  out = to.temporary(),
+): string {
   const plain = !transA && !transB && alpha === 1;
   const attributes = { transA: { int: +transA }, transB: { int: +transB }, alpha: { float: alpha } };
   if (plain) to.emit({ type: "MatMul", inputs: [a, b], outputs: [out], exact });
   else if (to.has("FusedMatMul")) to.emit({ type: "FusedMatMul", domain: ms, inputs: [a, b], outputs: [out], attributes, exact });
-  else if (rankA === 2 && rankB === 2) to.emit({ type: "Gemm", inputs: [a, b], outputs: [out], attributes });
+  else if (rankA === 2 && rankB === 2) to.node("Gemm", [a, b], attributes, out);
   else {
     const inputs = [transA ? transposed(to, a, rankA) : a, transB ? transposed(to, b, rankB) : b];
-    const unscaled = alpha === 1 ? out : to.temporary();
-    to.emit({ type: "MatMul", inputs, outputs: [unscaled] });
-    if (alpha !== 1) to.emit({ type: "Mul", inputs: [unscaled, to.floats(Float32Array.of(alpha), [1])], outputs: [out] });
+    if (alpha === 1) to.node("MatMul", inputs, {}, out);
+    else to.node("Mul", [to.node("MatMul", inputs), to.number(alpha)], {}, out);
   }
+  return out;
 }
 
 /** With the last two axes swapped. */
 function transposed(to: Lowering, x: string, rank: number): string {
-  const out = to.temporary();
   const perm = Array.from({ length: rank }, (_, axis) => axis);
   perm.push(...perm.splice(-2).reverse());
-  to.emit({ type: "Transpose", inputs: [x], outputs: [out], attributes: { perm: { ints: perm } } });
-  return out;
+  return to.node("Transpose", [x], { perm: { ints: perm } });
 }
 
 function lastTwo({ shape }: Tensor, transposed: boolean): [Dim, Dim] {

@@ -1,5 +1,6 @@
 import { requireExactInt8 } from "../graph/exact-int8.ts";
 import { Graph } from "../graph/graph.ts";
+import { unseen } from "../graph/operator.ts";
 import { useRoundedProducts } from "../graph/rounded.ts";
 import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
@@ -11,7 +12,6 @@ import { type ModelConfig, parameterCount, parameterShapes } from "../model/mode
 import { rotationFeeds } from "../model/rotation.ts";
 import { type RoundedMatrices, roundedOf } from "../model/rounded.ts";
 import { type Attend, attentionScale, decoder, type LookBack, parametersOf, typeOf, unembed } from "../model/transformer.ts";
-import { unseen } from "../training/masks.ts";
 import { ScratchArrays } from "../training/scratch.ts";
 import type { Chosen } from "./choose.ts";
 import type { DeviceSlotMemory } from "./device-slots.ts";

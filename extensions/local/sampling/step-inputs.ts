@@ -1,3 +1,4 @@
+import { unseen } from "../graph/operator.ts";
 import type { GrowableFloats } from "../machine/growable.ts";
 import type { Row } from "./row.ts";
 import type { StepInputs } from "./sampling-graph.ts";
@@ -22,7 +23,7 @@ export function stepInputs(
   const tokens = new Int32Array(rows.length * chunk);
   const positions = new BigInt64Array(rows.length * chunk);
   const width = cached + chunk;
-  const seen = mask.first(rows.length * chunk * width).fill(-1e9);
+  const seen = mask.first(rows.length * chunk * width).fill(unseen);
   const read: number[] = [];
   const inverseTemperatures: number[] = [];
   rows.forEach((row, r) => {

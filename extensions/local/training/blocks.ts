@@ -1,4 +1,5 @@
-import { exceeds, unseen } from "./masks.ts";
+import { unseen } from "../graph/operator.ts";
+import { exceeds } from "./masks.ts";
 import type { PackedBatch, Row } from "./packing.ts";
 
 /** The tokens of a batch one after another, without padding: N tokens, of which R are read (predicted from). */

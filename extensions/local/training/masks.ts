@@ -1,12 +1,10 @@
 import type { Graph } from "../graph/graph.ts";
+import { unseen } from "../graph/operator.ts";
 import type { Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { typeOf } from "../model/transformer.ts";
 import type { PackedBatch } from "./packing.ts";
-
-/** The number that is added to the score of a token that is not seen: far below any score, and far above the smallest float32. */
-export const unseen = -1e9;
 
 /** The masks of what the tokens of a batch see, for attention over whole rows: 0 where a token sees another, `unseen` elsewhere. */
 export interface Masks {
