@@ -4,31 +4,29 @@ import type { OpName } from "./ops.ts";
 import type { Dim, Tensor } from "./tensor.ts";
 
 /**
- * From ∂L/∂outputs to ∂L/∂inputs, as new nodes of the graph. Upstream gradients are undefined where nothing depends on
- * an output; an input that no gradient can reach (ids, masks) gets undefined.
+ * From ∂L/∂outputs to ∂L/∂inputs, as new nodes of the graph. Further outputs than the first serve rules alone, and have no gradient: but those of
+ * `split`, each undefined where nothing depends on it. An input that no gradient can reach (ids, masks) gets undefined, or is left out at the end.
  */
 type GradientRule<O extends OpName> = (
   g: Graph,
   node: Node<O>,
-  upstream: readonly (Tensor | undefined)[],
-) => (Tensor | undefined)[];
+  upstream: readonly [dy: Tensor, ...(Tensor | undefined)[]],
+) => readonly (Tensor | undefined)[];
 
 /** One rule an operator. `null`: nothing is ever differentiated through it. */
 export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } = {
   identity: (_g, _node, [dy]) => [dy],
-  neg: (g, _node, [dy]) => [dy && g.neg(dy)],
-  exp: (g, { outputs: [y] }, [dy]) => [dy && g.mul(dy, y)],
+  neg: (g, _node, [dy]) => [g.neg(dy)],
+  exp: (g, { outputs: [y] }, [dy]) => [g.mul(dy, y)],
   /** σ' = σ(1 − σ) = σ − σ² */
-  sigmoid: (g, { outputs: [y] }, [dy]) => [dy && g.mul(dy, g.sub(y, g.mul(y, y)))],
+  sigmoid: (g, { outputs: [y] }, [dy]) => [g.mul(dy, g.sub(y, g.mul(y, y)))],
   /** (xσ)' = σ + xσ(1 − σ) = σ + y − yσ */
   silu: (g, { inputs: [x], outputs: [y] }, [dy]) => {
-    if (!dy) return [undefined];
     const sigma = g.sigmoid(x);
     return [g.mul(dy, g.add(sigma, g.sub(y, g.mul(y, sigma))))];
   },
   /** ½(1 + tanh u) = σ(2u), so y = xσ(z) with z = 2√(2/π)·(x + cx³): y' = σ + (y − yσ)·z' */
   gelu: (g, { inputs: [x], outputs: [y] }, [dy]) => {
-    if (!dy) return [undefined];
     const [slope, cubic] = [2 * Math.sqrt(2 / Math.PI), 0.044715];
     const square = g.mul(x, x);
     const sigma = g.sigmoid(g.mul(x, g.add(g.mul(square, g.scalar(slope * cubic)), g.scalar(slope))));
@@ -36,17 +34,16 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     return [g.mul(dy, g.add(sigma, g.mul(g.sub(y, g.mul(y, sigma)), ofZ)))];
   },
   /** dx = y ∘ (dy − rowsum(dy ∘ y)) */
-  softmax: (g, { outputs: [y] }, [dy]) => [dy && g.mul(y, g.sub(dy, g.sum(g.mul(dy, y), [y.shape.length - 1])))],
+  softmax: (g, { outputs: [y] }, [dy]) => [g.mul(y, g.sub(dy, g.sum(g.mul(dy, y), [y.shape.length - 1])))],
   /** dx = dy − softmax(x)·rowsum(dy) */
-  logSoftmax: (g, { outputs: [y] }, [dy]) => [dy && g.sub(dy, g.mul(g.exp(y), g.sum(dy, [y.shape.length - 1])))],
+  logSoftmax: (g, { outputs: [y] }, [dy]) => [g.sub(dy, g.mul(g.exp(y), g.sum(dy, [y.shape.length - 1])))],
 
-  add: (g, { inputs: [a, b] }, [dy]) => [dy && sumTo(g, dy, a.shape), dy && sumTo(g, dy, b.shape)],
-  sub: (g, { inputs: [a, b] }, [dy]) => [dy && sumTo(g, dy, a.shape), dy && g.neg(sumTo(g, dy, b.shape))],
-  mul: (g, { inputs: [a, b] }, [dy]) => [dy && sumTo(g, g.mul(dy, b), a.shape), dy && sumTo(g, g.mul(dy, a), b.shape)],
+  add: (g, { inputs: [a, b] }, [dy]) => [sumTo(g, dy, a.shape), sumTo(g, dy, b.shape)],
+  sub: (g, { inputs: [a, b] }, [dy]) => [sumTo(g, dy, a.shape), g.neg(sumTo(g, dy, b.shape))],
+  mul: (g, { inputs: [a, b] }, [dy]) => [sumTo(g, g.mul(dy, b), a.shape), sumTo(g, g.mul(dy, a), b.shape)],
 
   /** C = α·op(A)·op(B): dA = α·dC·op(B)ᵀ and dB = α·op(A)ᵀ·dC, each transposed back where the operand was. */
   matmul: (g, { inputs: [a, b], attributes: { transA, transB, alpha } }, [dy]) => {
-    if (!dy) return [undefined, undefined];
     const shared = b.shape.length === 2 && a.shape.length > 2;
     if (shared && transA) throw new EngineError("gradient of matmul", a.shape, { expected: "a batch that is not transposed" });
     const da = transA
@@ -65,21 +62,19 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   div: null,
   int8Product: null,
   int4Product: null,
-  reshape: (g, { inputs: [x] }, [dy]) => [dy && g.reshape(dy, x.shape)],
+  reshape: (g, { inputs: [x] }, [dy]) => [g.reshape(dy, x.shape)],
   transpose: (g, { attributes: { permutation } }, [dy]) => [
-    dy &&
-      g.transpose(
-        dy,
-        permutation.map((_, axis) => permutation.indexOf(axis)),
-      ),
+    g.transpose(
+      dy,
+      permutation.map((_, axis) => permutation.indexOf(axis)),
+    ),
   ],
   concat: (g, { inputs, attributes: { axis } }, [dy]) => {
-    if (!dy) return inputs.map(() => undefined);
     const sizes = inputs.map((x) => x.shape[axis]);
     if (!sizes.every((size) => typeof size === "number")) {
       throw new EngineError("gradient of concat", sizes, { expected: "sizes known when the graph is built" });
     }
-    return [...g.split(dy, axis, sizes)];
+    return g.split(dy, axis, sizes);
   },
   split: (g, { outputs, attributes: { axis } }, upstream) => [
     g.concat(
@@ -88,7 +83,6 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
     ),
   ],
   sum: (g, { inputs: [x], attributes: { axes } }, [dy]) => {
-    if (!dy) return [undefined];
     const kept = g.reshape(
       dy,
       x.shape.map((dim, axis) => (axes.includes(axis) ? 1 : dim)),
@@ -98,32 +92,25 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
   },
 
   gather: (g, { inputs: [table, ids] }, [dy]) => {
-    if (!dy) return [undefined, undefined];
     if (table.shape.length !== 2) throw new EngineError("gradient of gather", table.shape, { expected: "a matrix" });
     const count = productName(ids.shape);
     const rows = [g.reshape(ids, [count, 1]), g.reshape(dy, [count, table.shape[1]])];
-    return [g.apply("scatterRows", [...rows, table], {})[0], undefined];
+    return g.apply("scatterRows", [...rows, table], {});
   },
   scatterRows: null,
   addAt: null,
 
   /** y = x·r with r = (mean(x²) + ε)^(−1/2): dx = r ∘ (dy − y ∘ mean(dy ∘ y)) */
   rmsNormalise: (g, { inputs: [x], outputs: [y, inverse] }, [dy]) => {
-    if (!dy) return [undefined];
     const axis = x.shape.length - 1;
     const mean = g.mul(g.sum(g.mul(dy, y), [axis]), g.scalar(1 / Number(x.shape[axis])));
     return [g.mul(inverse, g.sub(dy, g.mul(y, mean)))];
   },
   /** A rotation's transpose is the rotation by the opposite angle. */
-  rotary: (g, { inputs: [_x, positions, cosine, sine] }, [dy]) => [
-    dy && g.rotary(dy, positions, cosine, g.neg(sine)),
-    undefined,
-    undefined,
-    undefined,
-  ],
+  rotary: (g, { inputs: [_x, positions, cosine, sine] }, [dy]) => [g.rotary(dy, positions, cosine, g.neg(sine))],
 
   attention: (g, { inputs: [q, k, v], outputs: [o, p], attributes: { scale } }, [dy]) =>
-    dy ? [...attentionGradients(g, { q, k, v, o, p, scale }, dy), undefined] : [undefined, undefined, undefined, undefined],
+    attentionGradients(g, { q, k, v, o, p, scale }, dy),
   attentionProbabilities: null,
   cachedAttention: null,
   causalMask: null,
@@ -136,13 +123,12 @@ export const gradientRules: { readonly [O in OpName]: GradientRule<O> | null } =
 
   /** ∂ log softmax(z)[t] / ∂z = onehot(t) − softmax(z) */
   selectLogprobs: (g, { inputs: [, targets], outputs: [, all] }, [dy]) => {
-    if (!dy) return [undefined, undefined];
     const spread = g.mul(g.exp(all), g.neg(dy));
-    return [g.apply("addAt", [spread, targets, dy], {})[0], undefined];
+    return g.apply("addAt", [spread, targets, dy], {});
   },
 
   /** H = −Σ p·log p with p = softmax(z): ∂H/∂z = −p ∘ (log p + H) */
-  entropy: (g, { outputs: [h, all] }, [dy]) => [dy && g.mul(g.neg(dy), g.mul(g.exp(all), g.add(all, h)))],
+  entropy: (g, { outputs: [h, all] }, [dy]) => [g.mul(g.neg(dy), g.mul(g.exp(all), g.add(all, h)))],
 };
 
 /** Queries, keys and values of attention as `Graph.attention` takes them, what came out, and the probabilities. */
@@ -189,14 +175,12 @@ export function differentiate(g: Graph, outputs: readonly Tensor[], seeds: reado
   const adjoint = new Map<string, Tensor>(outputs.map(({ name }, i) => [name, seeds[i]]));
   for (const node of forward.reverse()) {
     if (!node.outputs.some((out) => adjoint.has(out.name)) || !node.outputs.some((out) => needed.has(out.name))) continue;
-    // The table pairs each rule with its own operator; the compiler cannot follow that pairing through the index.
+    // The table pairs each rule with its own operator; the compiler cannot follow that pairing through the index. Nor does it see that the
+    // first output has a gradient where another has one, but of `split`.
     const rule = gradientRules[node.op] as GradientRule<OpName> | null;
     if (!rule) throw new EngineError("differentiated operator", node.op, { expected: "one that has a gradient rule" });
-    const gradients = rule(
-      g,
-      node,
-      node.outputs.map((out) => adjoint.get(out.name)),
-    );
+    const upstream = node.outputs.map((out) => adjoint.get(out.name));
+    const gradients = rule(g, node, upstream as unknown as Parameters<typeof rule>[2]);
     node.inputs.forEach((input, i) => {
       const gradient = gradients[i];
       if (!gradient || !needed.has(input.name)) return;

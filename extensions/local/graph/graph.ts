@@ -21,6 +21,8 @@ export function typeOfArray(data: Constant["data"]): DType {
   return data instanceof Uint8Array ? "uint8" : "int64";
 }
 
+type PlainOp = { [O in OpName]: object extends Attributes[O] ? O : never }[OpName];
+
 /**
  * A tensor graph under construction. Nodes have the order in which they run. Building never computes anything:
  * `differentiate` adds a backward half, `serialise` writes the whole as ONNX.
@@ -46,6 +48,14 @@ export class Graph {
     const tensor: Tensor = { name, shape, type };
     this.constants.push({ tensor, data });
     return tensor;
+  }
+
+  /** Has an input no longer, where nothing reads it or a constant takes its place. */
+  dropInput(name: string): void {
+    this.inputs.splice(
+      this.inputs.findIndex((input) => input.name === name),
+      1,
+    );
   }
 
   scalar(value: number): Tensor {
@@ -82,42 +92,25 @@ export class Graph {
   matmul(a: Tensor, b: Tensor, { transA = false, transB = false, alpha = 1, exact = false } = {}): Tensor {
     return this.apply("matmul", [a, b], { transA, transB, alpha, exact })[0];
   }
-  add(a: Tensor, b: Tensor): Tensor {
-    return this.apply("add", [a, b], {})[0];
+
+  /** An operator without attributes that makes one value for the graph's builder. */
+  private plain<Operands extends readonly Tensor[]>(op: PlainOp): (...operands: Operands) => Tensor {
+    return (...operands) => this.apply(op, operands, {})[0];
   }
-  sub(a: Tensor, b: Tensor): Tensor {
-    return this.apply("sub", [a, b], {})[0];
-  }
-  mul(a: Tensor, b: Tensor): Tensor {
-    return this.apply("mul", [a, b], {})[0];
-  }
-  div(a: Tensor, b: Tensor): Tensor {
-    return this.apply("div", [a, b], {})[0];
-  }
-  sqrt(x: Tensor): Tensor {
-    return this.apply("sqrt", [x], {})[0];
-  }
+  readonly add = this.plain<[a: Tensor, b: Tensor]>("add");
+  readonly sub = this.plain<[a: Tensor, b: Tensor]>("sub");
+  readonly mul = this.plain<[a: Tensor, b: Tensor]>("mul");
+  readonly div = this.plain<[a: Tensor, b: Tensor]>("div");
+  readonly sqrt = this.plain<[x: Tensor]>("sqrt");
   /** max(x, 0) */
-  relu(x: Tensor): Tensor {
-    return this.apply("relu", [x], {})[0];
-  }
-  neg(x: Tensor): Tensor {
-    return this.apply("neg", [x], {})[0];
-  }
-  exp(x: Tensor): Tensor {
-    return this.apply("exp", [x], {})[0];
-  }
-  sigmoid(x: Tensor): Tensor {
-    return this.apply("sigmoid", [x], {})[0];
-  }
+  readonly relu = this.plain<[x: Tensor]>("relu");
+  readonly neg = this.plain<[x: Tensor]>("neg");
+  readonly exp = this.plain<[x: Tensor]>("exp");
+  readonly sigmoid = this.plain<[x: Tensor]>("sigmoid");
   /** x · sigmoid(x) */
-  silu(x: Tensor): Tensor {
-    return this.apply("silu", [x], {})[0];
-  }
+  readonly silu = this.plain<[x: Tensor]>("silu");
   /** x · ½(1 + tanh(√(2/π)·(x + 0.044715·x³))) */
-  gelu(x: Tensor): Tensor {
-    return this.apply("gelu", [x], {})[0];
-  }
+  readonly gelu = this.plain<[x: Tensor]>("gelu");
   reshape(x: Tensor, shape: readonly Dim[]): Tensor {
     return this.apply("reshape", [x], { shape })[0];
   }
@@ -134,21 +127,15 @@ export class Graph {
     return this.apply("sum", [x], { axes, keepDims })[0];
   }
   /** Rows of a matrix: [V, D] and ids of any shape S give [...S, D]. */
-  gather(table: Tensor, ids: Tensor): Tensor {
-    return this.apply("gather", [table, ids], {})[0];
-  }
+  readonly gather = this.plain<[table: Tensor, ids: Tensor]>("gather");
   /** Softmax over the last axis. */
-  softmax(x: Tensor): Tensor {
-    return this.apply("softmax", [x], {})[0];
-  }
+  readonly softmax = this.plain<[x: Tensor]>("softmax");
   /** x / sqrt(mean(x²) + ε) over the last axis, without a weight. */
   rmsNormalise(x: Tensor, epsilon: number): Tensor {
     return this.apply("rmsNormalise", [x], { epsilon })[0];
   }
   /** Rotates pairs (x_i, x_{i+half}) of [B, heads, T, size] by the angles of each token's position; tables are [positions, half]. */
-  rotary(x: Tensor, positions: Tensor, cosine: Tensor, sine: Tensor): Tensor {
-    return this.apply("rotary", [x, positions, cosine, sine], {})[0];
-  }
+  readonly rotary = this.plain<[x: Tensor, positions: Tensor, cosine: Tensor, sine: Tensor]>("rotary");
   /** softmax(scale · q·kᵀ + mask) · v with grouped heads: q [B, H, T, size], k and v [B, Hk, S, size], mask [B, 1, T, S]. */
   attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, scale: number): Tensor {
     return this.apply("attention", [q, k, v, mask], { scale })[0];
@@ -158,11 +145,7 @@ export class Graph {
     return this.apply("attentionProbabilities", [q, k, mask], { scale })[0];
   }
   /** log softmax(logits)[target]: logits [M, V] and targets [M, 1] give [M, 1]. */
-  selectLogprobs(logits: Tensor, targets: Tensor): Tensor {
-    return this.apply("selectLogprobs", [logits, targets], {})[0];
-  }
+  readonly selectLogprobs = this.plain<[logits: Tensor, targets: Tensor]>("selectLogprobs");
   /** Entropy in nats of softmax(logits): [M, V] give [M, 1]. */
-  entropy(logits: Tensor): Tensor {
-    return this.apply("entropy", [logits], {})[0];
-  }
+  readonly entropy = this.plain<[logits: Tensor]>("entropy");
 }

@@ -43,12 +43,7 @@ export function useRoundedProducts(g: Graph, roundedOf: (name: string) => Rounde
         : { op: "int4Product", ...given, attributes: { outputs } };
   });
   const read = new Set(g.nodes.flatMap((node) => node.inputs.map(({ name }) => name)));
-  for (const name of replaced.keys())
-    if (!read.has(name))
-      g.inputs.splice(
-        g.inputs.findIndex((input) => input.name === name),
-        1,
-      );
+  for (const name of replaced.keys()) if (!read.has(name)) g.dropInput(name);
 }
 
 /** The name of a matrix's integers, in either form. */

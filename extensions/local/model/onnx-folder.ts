@@ -65,10 +65,7 @@ function cachedGraph({ config, parameters }: Model): Graph {
 /** Makes the rotations' tables, which are inputs in the engine's own graphs, constants. */
 function holdRotations(g: Graph, config: ModelConfig): void {
   for (const [name, { data, shape }] of Object.entries(rotationFeeds(config, config.maxPositionEmbeddings))) {
-    g.inputs.splice(
-      g.inputs.findIndex((input) => input.name === name),
-      1,
-    );
+    g.dropInput(name);
     g.constant(data, shape, name);
   }
 }
