@@ -2,14 +2,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../../src/core/errors.ts";
-import { parseJson } from "../../../src/core/json.ts";
-import { isSignedHere, signatureOf } from "../../../src/files/own-key.ts";
+import { signatureOf } from "../../../src/files/own-key.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { adapterFolder, readAdapter, readAdapterSettings } from "./adapter-folder.ts";
 import { openMerger } from "./lora.ts";
 import type { ModelConfig } from "./model-config.ts";
 import { type BasePrecision, dequantise, type RoundedMatrix, roundLayers } from "./rounded.ts";
-import { readSmall, type TakeTensor, type Tensor } from "./safetensors.ts";
+import type { TakeTensor, Tensor } from "./safetensors.ts";
+import { readSigned } from "./small-files.ts";
 
 /** Beside `config.json`, the tokenizer and `adapter/`: the model that the adapter was trained on, instead of `model.safetensors`. */
 const baseName = "base.json";
@@ -28,25 +28,17 @@ export async function writeBase(folder: string, model: string, precision: BasePr
 }
 
 /** The base that an adapter's folder names, and whether this machine wrote the name. Undefined for other folders. @throws ModelError if it is malformed */
-export function namedBase(folder: string): (z.output<typeof baseSchema> & { readonly isOwn: boolean }) | undefined {
-  const file = join(folder, baseName);
-  if (!existsSync(file)) return undefined;
-  const content = parseJson(
-    readSmall(file, "the name of a model"),
-    baseSchema,
-    (expected) => new ModelError(file, "malformed", { expected }),
-  );
-  return { ...content, isOwn: isSignedHere(baseName, content) };
+export function namedBase(folder: string) {
+  return readSigned(folder, baseName, baseSchema, "the name of a model");
 }
 
 /** As `namedBase`. @throws ModelError if the base is gone */
 export function baseOf(folder: string): z.output<typeof baseSchema> | undefined {
-  const file = join(folder, baseName);
   const base = namedBase(folder);
   if (base === undefined || existsSync(join(base.model, "config.json"))) return base;
   throw new ModelError(`the base of ${folder}`, base.model, {
     expected: "the model that the adapter was trained on",
-    hint: `Put it back, or write its new place into ${file}. \`retrograde-rl export\` writes a model that needs no base.`,
+    hint: `Put it back, or write its new place into ${join(folder, baseName)}. \`retrograde-rl export\` writes a model that needs no base.`,
   });
 }
 

@@ -7,7 +7,8 @@ import { writeAtomically } from "../machine/atomic-file.ts";
 import type { Arrays } from "./arrays.ts";
 import { adapterShapes, type LoraSettings, lastPart, linearModules, resolveLora } from "./lora.ts";
 import type { Lora, ModelConfig } from "./model-config.ts";
-import { readSafetensors, readSmall, type Tensor, writeSafetensors } from "./safetensors.ts";
+import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
+import { readSmall } from "./small-files.ts";
 
 /** Where an adapter lies in the folder of the model that it makes. */
 export const adapterFolder = "adapter";
@@ -105,7 +106,7 @@ export async function readAdapterSettings(folder: string, config: ModelConfig): 
   const file = join(folder, configName);
   const text = readSmall(file, `a folder with ${configName} and ${weightsName}`);
   const settings = parseJson(
-    text,
+    text.toString("utf8"),
     configSchema,
     (expected, cause) => new ModelError(file, expected === "JSON" ? "malformed" : "not supported", { expected, cause }),
   );

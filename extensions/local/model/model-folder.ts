@@ -2,16 +2,15 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { z } from "zod";
-import { ModelError, reasonOf } from "../../../src/core/errors.ts";
-import { parseJson } from "../../../src/core/json.ts";
+import { ModelError } from "../../../src/core/errors.ts";
 import type { Random } from "../../../src/core/random.ts";
-import { readBounded } from "../../../src/files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
 import { baseOf, readAdapted } from "./adapted.ts";
-import { ggufWeights } from "./gguf/folder.ts";
+import { namedParts } from "./gguf/folder.ts";
 import { readGgufWeights } from "./gguf/weights.ts";
 import { formatModelConfig, formatRopeBeside, type ModelConfig, parameterShapes, parseModelConfig } from "./model-config.ts";
 import { type Dtype, dtypes, readWeights, type TakeTensor, type Tensor, writeSafetensors } from "./safetensors.ts";
+import { readJson, readSmall } from "./small-files.ts";
 
 /** A model in memory: its parameters, and all that is needed to write its folder again. */
 export interface Model {
@@ -25,8 +24,6 @@ export interface Model {
 }
 
 const generationFile = "generation_config.json";
-/** The largest tokenizers have 34 MB. */
-const largestCompanion = 50 * 2 ** 20;
 const companionNames = [
   generationFile,
   "tokenizer.json",
@@ -64,11 +61,12 @@ async function loadWithin(above: readonly string[], folder: string, take?: TakeT
     });
   }
   const configPath = join(folder, "config.json");
-  const configFile = await readJson(configPath, z.record(z.string(), z.unknown()));
+  const configFile = jsonIn(configPath, z.record(z.string(), z.unknown()));
   const config = parseModelConfig(configFile, configPath);
   const companions = new Map<string, Uint8Array>();
-  for (const name of companionNames) if (existsSync(join(folder, name))) companions.set(name, companion(join(folder, name)));
-  const generation = companions.has(generationFile) ? await readJson(join(folder, generationFile), generationSchema) : {};
+  for (const name of companionNames.filter((each) => existsSync(join(folder, each))))
+    companions.set(name, readSmall(join(folder, name), "a file of the tokenizer"));
+  const generation = companions.has(generationFile) ? jsonIn(join(folder, generationFile), generationSchema) : {};
   const eosTokenIds = generation.eos_token_id == null ? config.eosTokenIds : [generation.eos_token_id].flat();
   const weights = await weightsOf(above, folder, config, take);
   const parameters = checkedParameters(weights, config, folder);
@@ -76,8 +74,8 @@ async function loadWithin(above: readonly string[], folder: string, take?: TakeT
 }
 
 async function weightsOf(above: readonly string[], folder: string, config: ModelConfig, take?: TakeTensor) {
-  const parts = ggufWeights(folder);
-  if (parts !== undefined) return readGgufWeights(parts, config, take);
+  const gguf = namedParts(folder);
+  if (gguf !== undefined) return readGgufWeights(gguf.parts, config, take);
   const base = baseOf(folder);
   if (base === undefined) return readWeights(folder, take);
   const all = [...above, resolve(folder)];
@@ -89,7 +87,7 @@ async function weightsOf(above: readonly string[], folder: string, config: Model
 
 /** A `config.json` alone. @throws ModelError if it is malformed or describes something that the engine does not compute */
 export async function readModelConfig(file: string): Promise<ModelConfig> {
-  return parseModelConfig(await readJson(file, z.unknown()), file);
+  return parseModelConfig(jsonIn(file, z.unknown()), file);
 }
 
 /** Writes a folder that `loadModel` and Python's `transformers` read. @throws ModelError if it cannot be written */
@@ -140,22 +138,17 @@ function checkedParameters(weights: ReadonlyMap<string, Tensor>, config: ModelCo
   const hint = "config.json and the weights belong to different models, or one of them is damaged.";
   for (const name of weights.keys()) {
     if (shapes.has(name) || isRedundant(name, config)) continue;
-    throw new ModelError(`tensor ${name} in ${folder}`, "unexpected", {
-      expected: "only the tensors that config.json describes",
-      hint,
-    });
+    const expected = "only the tensors that config.json describes";
+    throw new ModelError(`tensor ${name} in ${folder}`, "unexpected", { expected, hint });
   }
   const parameters = new Map<string, Tensor>();
   for (const [name, shape] of shapes) {
     const tensor = weights.get(name);
     if (tensor === undefined)
       throw new ModelError(`tensor ${name} in ${folder}`, undefined, { expected: `shape [${shape}]`, hint });
-    if (String(tensor.shape) !== String(shape)) {
-      throw new ModelError(`shape of tensor ${name} in ${folder}`, tensor.shape, {
-        expected: `[${shape}], from config.json`,
-        hint,
-      });
-    }
+    const expected = `[${shape}], from config.json`;
+    if (String(tensor.shape) !== String(shape))
+      throw new ModelError(`shape of tensor ${name} in ${folder}`, tensor.shape, { expected, hint });
     parameters.set(name, tensor);
   }
   requireTied(weights, config, folder);
@@ -182,25 +175,6 @@ function isRedundant(name: string, config: ModelConfig): boolean {
   return (name === "lm_head.weight" && config.tieWordEmbeddings) || name.endsWith(".rotary_emb.inv_freq");
 }
 
-function companion(file: string): Uint8Array {
-  try {
-    return readBounded(file, largestCompanion);
-  } catch (cause) {
-    throw new ModelError(file, `not readable (${reasonOf(cause)})`, { expected: "a file of the tokenizer", cause });
-  }
-}
-
-async function readJson<T>(file: string, schema: z.ZodType<T>): Promise<T> {
-  let text: string;
-  try {
-    text = readBounded(file, largestCompanion).toString("utf8");
-  } catch (cause) {
-    throw new ModelError(file, `not readable (${reasonOf(cause)})`, {
-      expected: "a JSON file",
-      hint: "Check the model folder.",
-      cause,
-    });
-  }
-  const hint = "Copy or download the file again.";
-  return parseJson(text, schema, (expected, cause) => new ModelError(file, "malformed", { expected, hint, cause }));
+function jsonIn<Schema extends z.ZodType>(file: string, schema: Schema): z.output<Schema> {
+  return readJson(file, schema, "a JSON file", "Check the model folder.");
 }

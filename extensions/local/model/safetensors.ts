@@ -3,10 +3,13 @@ import { type FileHandle, open } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { z } from "zod";
 import { ModelError, reasonOf } from "../../../src/core/errors.ts";
-import { readBounded, requireFile } from "../../../src/files/bounded.ts";
+import { parseJson } from "../../../src/core/json.ts";
+import { requireFile } from "../../../src/files/bounded.ts";
 import { writeAtomically } from "../machine/atomic-file.ts";
+import { count as numbersOf } from "../machine/native/tensor.ts";
 import { numbersInTurn, Turns } from "../machine/turns.ts";
 import { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from "./float-formats.ts";
+import { copyAgain, readJson } from "./small-files.ts";
 
 /**
  * The safetensors format: 8 bytes with the header's length N (little-endian), N bytes of JSON that give each tensor's
@@ -31,15 +34,16 @@ const bytesPerElement = { float32: 4, float16: 2, bfloat16: 2 } as const satisfi
 
 const count = z.int().nonnegative();
 /** Pairs of a name and its entry: a record's schema drops the name `__proto__` in silence. */
-const headerSchema = z.array(
-  z.tuple([z.string(), z.object({ dtype: z.string(), shape: z.array(count), data_offsets: z.tuple([count, count]) })]),
-);
+const headerSchema = z
+  .custom<object>((json) => typeof json === "object" && json !== null && !Array.isArray(json), "a JSON object")
+  .transform((json) => Object.entries(json).filter(([name]) => name !== "__metadata__"))
+  .pipe(
+    z.array(z.tuple([z.string(), z.object({ dtype: z.string(), shape: z.array(count), data_offsets: z.tuple([count, count]) })])),
+  );
 const indexSchema = z.object({ weight_map: z.record(z.string(), z.string()) });
 
 /** Headers name each tensor in about 100 bytes: this is enough for 250,000 tensors in one file. */
 const largestHeader = 25 * 2 ** 20;
-
-const copyAgain = "Copy or download the file again.";
 
 /** Where a tensor lies in its file. */
 interface Entry {
@@ -68,18 +72,6 @@ export async function readSafetensors(file: string, take?: TakeTensor): Promise<
   }
 }
 
-/** The largest index of published shards has 15 MB. */
-const largestIndex = 64 * 2 ** 20;
-
-/** Reads a text beside weights. @throws ModelError if it is no regular file */
-export function readSmall(file: string, expected: string): string {
-  try {
-    return readBounded(file, largestIndex).toString("utf8");
-  } catch (cause) {
-    throw new ModelError(file, `not readable (${reasonOf(cause)})`, { expected, cause });
-  }
-}
-
 async function opened(file: string): Promise<FileHandle> {
   try {
     requireFile(file);
@@ -97,18 +89,15 @@ async function opened(file: string): Promise<FileHandle> {
 export async function readWeights(folder: string, take?: TakeTensor): Promise<Map<string, Tensor>> {
   const indexFile = join(folder, "model.safetensors.index.json");
   const single = join(folder, "model.safetensors");
-  const index = existsSync(single) || !existsSync(indexFile) ? undefined : readSmall(indexFile, "the names of its shards");
-  if (index === undefined) return readSafetensors(single, take);
-
-  const parsed = indexSchema.safeParse(parseJson(index, indexFile));
-  if (!parsed.success) throw new ModelError(indexFile, "malformed", { expected: z.prettifyError(parsed.error) });
+  if (existsSync(single) || !existsSync(indexFile)) return readSafetensors(single, take);
+  const index = readJson(indexFile, indexSchema, "the names of its shards").weight_map;
   const tensors = new Map<string, Tensor>();
   // By name, as in transformers: of a tensor that two shards have, the later one counts.
-  for (const shard of [...new Set(Object.values(parsed.data.weight_map))].sort()) {
+  for (const shard of [...new Set(Object.values(index))].sort()) {
     if (basename(shard) !== shard) throw new ModelError(indexFile, shard, { expected: "names of files in the same folder" });
     for (const [name, tensor] of await readSafetensors(join(folder, shard), take)) tensors.set(name, tensor);
   }
-  for (const [name, shard] of Object.entries(parsed.data.weight_map)) {
+  for (const [name, shard] of Object.entries(index)) {
     if (!tensors.has(name)) throw new ModelError(`tensor ${name} of ${join(folder, shard)}`, undefined, { hint: copyAgain });
   }
   return tensors;
@@ -121,17 +110,13 @@ export async function readWeights(folder: string, take?: TakeTensor): Promise<Ma
 export async function writeSafetensors(
   file: string,
   tensors: ReadonlyMap<string, Tensor>,
-  { dtype, metadata = { format: "pt" } }: { readonly dtype: Dtype; readonly metadata?: Readonly<Record<string, string>> },
+  { dtype }: { readonly dtype: Dtype },
 ): Promise<void> {
-  await writeAtomically(file, fileChunks(tensors, dtype, metadata));
+  await writeAtomically(file, fileChunks(tensors, dtype));
 }
 
-function* fileChunks(
-  tensors: ReadonlyMap<string, Tensor>,
-  dtype: Dtype,
-  metadata: Readonly<Record<string, string>>,
-): Generator<Uint8Array> {
-  yield encodeHeader(tensors, dtype, metadata);
+function* fileChunks(tensors: ReadonlyMap<string, Tensor>, dtype: Dtype): Generator<Uint8Array> {
+  yield encodeHeader(tensors, dtype);
   for (const { data } of tensors.values())
     for (let from = 0; from < data.length; from += numbersInTurn) yield encode(data.subarray(from, from + numbersInTurn), dtype);
 }
@@ -152,14 +137,10 @@ async function readHeader(handle: FileHandle, file: string): Promise<Entry[]> {
     throw new ModelError(`header length of ${file}`, length, { expected: `at most ${largestHeader} bytes`, hint: copyAgain });
   const text = Buffer.alloc(length);
   await readInto(handle, text, 8, file);
-  const json = parseJson(text.toString("utf8"), file);
-  const isObject = typeof json === "object" && json !== null && !Array.isArray(json);
-  const header = headerSchema.safeParse(Object.entries(isObject ? json : {}).filter(([name]) => name !== "__metadata__"));
-  if (!isObject || !header.success) {
-    const expected = header.success ? "a JSON object" : z.prettifyError(header.error);
-    throw new ModelError(`header of ${file}`, "malformed", { expected, hint: copyAgain });
-  }
-  return checkedEntries(header.data, 8 + length, size, file);
+  const header = parseJson(text.toString("utf8"), headerSchema, (expected, cause) => {
+    return new ModelError(`header of ${file}`, "malformed", { expected, hint: copyAgain, cause });
+  });
+  return checkedEntries(header, 8 + length, size, file);
 }
 
 /** Byte ranges in file order must follow each other without gap or overlap, each as long as its shape says, to the file's end. */
@@ -169,7 +150,7 @@ function checkedEntries(header: z.infer<typeof headerSchema>, dataStart: number,
   const entries = inOrder.map(([name, { dtype: tag, shape, data_offsets }]): Entry => {
     const dtype = dtypeOf(tag, name, file);
     const start = end;
-    end += elements(shape) * bytesPerElement[dtype];
+    end += numbersOf(shape) * bytesPerElement[dtype];
     if (data_offsets[0] !== start || data_offsets[1] !== end) {
       const expected = `[${start},${end}] for ${tag} of shape [${shape}]`;
       throw new ModelError(`byte range of tensor ${name} in ${file}`, data_offsets, { expected, hint: copyAgain });
@@ -193,11 +174,11 @@ function dtypeOf(tag: string, name: string, file: string): Dtype {
 async function readData(handle: FileHandle, { dtype, shape, start }: Entry, file: string): Promise<Float32Array> {
   if (dtype === "float32") {
     // Not zeros, which would be written here first: the read is made in another thread.
-    const data = new Float32Array(Buffer.allocUnsafeSlow(elements(shape) * bytesPerElement.float32).buffer);
+    const data = new Float32Array(Buffer.allocUnsafeSlow(numbersOf(shape) * bytesPerElement.float32).buffer);
     await readInto(handle, new Uint8Array(data.buffer), start, file);
     return data;
   }
-  const bits = new Uint16Array(elements(shape));
+  const bits = new Uint16Array(numbersOf(shape));
   await readInto(handle, new Uint8Array(bits.buffer), start, file);
   const data = new Float32Array(bits.length);
   const converted = dtype === "bfloat16" ? fromBfloat16 : fromFloat16;
@@ -205,23 +186,23 @@ async function readData(handle: FileHandle, { dtype, shape, start }: Entry, file
   return data;
 }
 
-/** Fills the buffer from a position; one read call may return less, and takes at most 2 GiB. */
-async function readInto(handle: FileHandle, buffer: Uint8Array, position: number, file: string): Promise<void> {
+/** Fills the buffer from a position; one read call may return less, and takes at most 2 GiB. @throws ModelError if the file ends before */
+export async function readInto(handle: FileHandle, buffer: Uint8Array, position: number, subject: string): Promise<void> {
   for (let offset = 0; offset < buffer.length; ) {
     const length = Math.min(buffer.length - offset, 2 ** 30);
     const { bytesRead } = await handle.read(buffer, offset, length, position + offset);
-    if (bytesRead === 0) throw new ModelError(file, "cut off while it was read", { hint: copyAgain });
+    if (bytesRead === 0) throw new ModelError(subject, "cut off while it was read", { hint: copyAgain });
     offset += bytesRead;
   }
 }
 
-function encodeHeader(tensors: ReadonlyMap<string, Tensor>, dtype: Dtype, metadata: Readonly<Record<string, string>>): Buffer {
+function encodeHeader(tensors: ReadonlyMap<string, Tensor>, dtype: Dtype): Buffer {
   // Without a prototype, so that a tensor may have any name.
-  const header: Record<string, unknown> = Object.assign(Object.create(null), { __metadata__: metadata });
+  const header: Record<string, unknown> = Object.assign(Object.create(null), { __metadata__: { format: "pt" } });
   let end = 0;
   for (const [name, { shape }] of tensors) {
     const start = end;
-    end += elements(shape) * bytesPerElement[dtype];
+    end += numbersOf(shape) * bytesPerElement[dtype];
     header[name] = { dtype: dtypeTags[dtype], shape, data_offsets: [start, end] };
   }
   const json = Buffer.from(JSON.stringify(header));
@@ -235,16 +216,4 @@ function encodeHeader(tensors: ReadonlyMap<string, Tensor>, dtype: Dtype, metada
 function encode(data: Float32Array, dtype: Dtype): Uint8Array {
   if (dtype === "float32") return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
   return new Uint8Array((dtype === "bfloat16" ? toBfloat16(data) : toFloat16(data)).buffer);
-}
-
-function elements(shape: readonly number[]): number {
-  return shape.reduce((product, size) => product * size, 1);
-}
-
-function parseJson(text: string, file: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new ModelError(`JSON in ${file}`, "malformed", { hint: copyAgain, cause });
-  }
 }

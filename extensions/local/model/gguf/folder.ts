@@ -4,10 +4,9 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { ModelError } from "../../../../src/core/errors.ts";
-import { parseJson } from "../../../../src/core/json.ts";
 import { writeSharedFolder } from "../../../../src/files/atomic.ts";
-import { isSignedHere, signatureOf } from "../../../../src/files/own-key.ts";
-import { readSmall } from "../safetensors.ts";
+import { signatureOf } from "../../../../src/files/own-key.ts";
+import { readSigned } from "../small-files.ts";
 import { configOf } from "./config.ts";
 import { ggufParts, readGguf } from "./file.ts";
 import { tokenizerOf } from "./tokenizer.ts";
@@ -49,21 +48,12 @@ export async function ggufFolder(file: string, cache: string = defaultCache()): 
   return folder;
 }
 
-/** The GGUF files that a folder's weights lie in. Undefined if it has none. @throws ModelError if they are gone or have changed */
-export function ggufWeights(folder: string): readonly string[] | undefined {
-  return namedParts(folder)?.parts;
-}
-
-/** The same, and whether this machine wrote the names. @throws ModelError if the file of names is malformed */
-export function namedParts(folder: string): { readonly parts: readonly string[]; readonly isOwn: boolean } | undefined {
-  const file = join(folder, referenceName);
-  if (!existsSync(file)) return undefined;
-  const content = parseJson(
-    readSmall(file, "the names of GGUF files"),
-    referenceSchema,
-    (expected) => new ModelError(file, "malformed", { expected }),
-  );
-  return { parts: content.parts, isOwn: isSignedHere(referenceName, content) };
+/**
+ * The GGUF files that a folder's weights lie in, and whether this machine wrote their names. Undefined if it has none.
+ * @throws ModelError if the file of names is malformed
+ */
+export function namedParts(folder: string) {
+  return readSigned(folder, referenceName, referenceSchema, "the names of GGUF files");
 }
 
 function identity(parts: readonly string[]): string {

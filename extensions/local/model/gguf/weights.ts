@@ -1,7 +1,8 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { ModelError } from "../../../../src/core/errors.ts";
+import { count } from "../../machine/native/tensor.ts";
 import type { ModelConfig } from "../model-config.ts";
-import type { TakeTensor, Tensor } from "../safetensors.ts";
+import { readInto, type TakeTensor, type Tensor } from "../safetensors.ts";
 import { ggufNames, isInterleaved } from "./config.ts";
 import { type GgufTensor, readGguf } from "./file.ts";
 import { dequantiseBlocks } from "./types.ts";
@@ -51,14 +52,8 @@ export async function readTensor(
   const opened = handle ?? (await open(file, "r"));
   try {
     const buffer = new Uint8Array(bytes);
-    for (let done = 0; done < bytes; ) {
-      const { bytesRead } = await opened.read(buffer, done, Math.min(bytes - done, 2 ** 30), start + done);
-      if (bytesRead === 0)
-        throw new ModelError(`tensor ${name} of ${file}`, "cut off", { hint: "Copy or download the file again." });
-      done += bytesRead;
-    }
-    const count = shape.reduce((product, size) => product * size, 1);
-    return dequantiseBlocks(type, buffer, count);
+    await readInto(opened, buffer, start, `tensor ${name} of ${file}`);
+    return dequantiseBlocks(type, buffer, count(shape));
   } finally {
     if (handle === undefined) await opened.close();
   }
