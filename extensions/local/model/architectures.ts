@@ -1,3 +1,5 @@
+import { z } from "zod";
+
 /**
  * Decoders of the Llama family, by `model_type` in `config.json`: all that differs between them. One entry is what another one needs
  * (docs/models.md shows how).
@@ -37,18 +39,25 @@ export interface Layers {
   readonly window?: number;
 }
 
-/** The fields of `config.json` about layers. */
-export interface LayerFields {
-  readonly num_hidden_layers: number;
-  readonly layer_types?: readonly string[] | null;
-  readonly sliding_window?: number | null;
-  readonly sliding_window_pattern?: number | null;
-  readonly use_sliding_window: boolean;
-  readonly max_window_layers?: number | null;
-  readonly no_rope_layers?: readonly number[] | null;
-  readonly no_rope_layer_interval?: number | null;
-  readonly full_attn_idxs?: readonly number[] | null;
-}
+/** Beyond this a file is damaged: no model has it. */
+export const size = z
+  .int()
+  .positive()
+  .max(2 ** 31 - 1);
+
+/** The fields of `config.json` about layers. To list the tensors of a billion of them would take hours. */
+export const layerFields = z.object({
+  num_hidden_layers: size.max(10_000),
+  layer_types: z.array(z.string()).nullish(),
+  sliding_window: size.nullish(),
+  sliding_window_pattern: size.nullish(),
+  use_sliding_window: z.boolean().default(false),
+  max_window_layers: z.int().nullish(),
+  no_rope_layers: z.array(z.int()).nullish(),
+  no_rope_layer_interval: size.nullish(),
+  full_attn_idxs: z.array(z.int()).nullish(),
+});
+type LayerFields = z.infer<typeof layerFields>;
 
 export const architectures = {
   qwen3: { className: "Qwen3ForCausalLM", attentionBias: false, qkNorm: true, headDim: 128, layers: qwenLayers },

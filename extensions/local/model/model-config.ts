@@ -6,11 +6,13 @@ import {
   isArchitecture,
   type Layers,
   type LayerType,
+  layerFields,
   moduleName,
+  size,
   traitsOf,
   unsupported,
 } from "./architectures.ts";
-import { formatScaling, parseRope, parseRopes, type Rope, ropeSchema } from "./rope.ts";
+import { formatScaling, parseRope, parseRopes, type Rope, ropeFields } from "./rope.ts";
 
 /** A decoder-only transformer of the Llama family: what differs between its members is a setting here. */
 export interface ModelConfig {
@@ -66,14 +68,12 @@ export interface Lora {
   readonly layers?: number;
 }
 
-/** Beyond these a file is damaged: no model has them, and to list the tensors of a billion layers would take hours. */
-const [maxLayers, maxWide] = [10_000, 2 ** 31 - 1];
-const size = z.int().positive().max(maxWide);
 const configSchema = z.looseObject({
+  ...ropeFields.shape,
+  ...layerFields.shape,
   vocab_size: size,
   hidden_size: size,
   intermediate_size: size.nullish(),
-  num_hidden_layers: size.max(maxLayers),
   num_attention_heads: size,
   num_key_value_heads: size.nullish(),
   head_dim: size.nullish(),
@@ -86,14 +86,7 @@ const configSchema = z.looseObject({
   block_multiple_of: size.default(256),
   conv_L_cache: size.default(3),
   conv_bias: z.boolean().default(false),
-  full_attn_idxs: z.array(z.int()).nullish(),
   tie_embedding: z.boolean().nullish(),
-  rope_theta: z.number().positive().nullish(),
-  rope_local_base_freq: z.number().positive().nullish(),
-  partial_rotary_factor: z.number().nullish(),
-  rope_scaling: ropeSchema.nullish(),
-  rope_parameters: ropeSchema.nullish(),
-  original_max_position_embeddings: size.nullish(),
   tie_word_embeddings: z.boolean().nullish(),
   eos_token_id: z.union([z.int(), z.array(z.int())]).nullish(),
   hidden_act: z.string().nullish(),
@@ -107,13 +100,6 @@ const configSchema = z.looseObject({
   per_layer_config: z.unknown().optional(),
   attention_bias: z.boolean().default(false),
   mlp_bias: z.boolean().default(false),
-  use_sliding_window: z.boolean().default(false),
-  sliding_window: size.nullish(),
-  sliding_window_pattern: size.nullish(),
-  max_window_layers: z.int().nullish(),
-  no_rope_layers: z.array(z.int()).nullish(),
-  no_rope_layer_interval: size.nullish(),
-  layer_types: z.array(z.string()).nullish(),
 });
 type ConfigFile = z.infer<typeof configSchema>;
 
@@ -172,7 +158,9 @@ export function parseModelConfig(json: unknown, file: string): ModelConfig {
     headDim,
     maxPositionEmbeddings: config.max_position_embeddings,
     rmsNormEps: architecture === "lfm2" ? config.norm_eps : config.rms_norm_eps,
-    ...(slidingTheta === undefined ? { rope: parseRope(config, file, theta) } : ropes(config, file, theta, slidingTheta)),
+    ...(slidingTheta === undefined
+      ? { rope: parseRope(config, file, theta) }
+      : parseRopes(config, file, { full: theta, sliding: slidingTheta })),
     attentionBias,
     qkNorm,
     ...(layers.types && { layerTypes: layers.types }),
@@ -195,11 +183,6 @@ function intermediateSizeOf(config: ConfigFile, architecture: Architecture, file
   if (architecture !== "lfm2" || !config.block_auto_adjust_ff_dim) return given;
   const adjusted = Math.floor((config.block_ffn_dim_multiplier ?? 1) * Math.floor((2 * given) / 3));
   return config.block_multiple_of * Math.ceil(adjusted / config.block_multiple_of);
-}
-
-function ropes(config: ConfigFile, file: string, full: number, sliding: number): Pick<ModelConfig, "rope" | "slidingRope"> {
-  const read = parseRopes(config, file, { full, sliding });
-  return { rope: read.full, slidingRope: read.sliding };
 }
 
 /** The `config.json` of a model, in the style that every version of `transformers` reads. */

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ModelError } from "../../../src/core/errors.ts";
+import { size } from "./architectures.ts";
 
 /** Rotary positions (arXiv:2104.09864): the angle of pair i at position p is p·θ^(−2i/headDim), rescaled. */
 export interface Rope {
@@ -21,8 +22,7 @@ export interface Llama3Scaling {
   readonly originalMaxPositionEmbeddings: number;
 }
 
-const size = z.int().positive();
-export const ropeSchema = z.looseObject({
+const ropeSchema = z.looseObject({
   rope_type: z.string().nullish(),
   type: z.string().nullish(),
   rope_theta: z.number().positive().nullish(),
@@ -30,22 +30,30 @@ export const ropeSchema = z.looseObject({
 });
 const groupsSchema = z.looseObject({ full_attention: ropeSchema.nullish(), sliding_attention: ropeSchema.nullish() });
 const linearSchema = z.object({ factor: z.number().positive() });
-const llama3Schema = z.object({
-  factor: z.number().positive(),
-  low_freq_factor: z.number().positive(),
-  high_freq_factor: z.number().positive(),
-  original_max_position_embeddings: size,
-});
+const llama3Schema = z
+  .object({
+    factor: z.number().positive(),
+    low_freq_factor: z.number().positive(),
+    high_freq_factor: z.number().positive(),
+    original_max_position_embeddings: z.int().positive(),
+  })
+  .transform((file) => ({
+    factor: file.factor,
+    lowFreqFactor: file.low_freq_factor,
+    highFreqFactor: file.high_freq_factor,
+    originalMaxPositionEmbeddings: file.original_max_position_embeddings,
+  }));
 
 /** The fields of `config.json` about rotary positions. */
-export interface RopeFields {
-  readonly rope_theta?: number | null;
-  readonly rope_local_base_freq?: number | null;
-  readonly partial_rotary_factor?: number | null;
-  readonly rope_scaling?: z.infer<typeof ropeSchema> | null;
-  readonly rope_parameters?: z.infer<typeof ropeSchema> | null;
-  readonly original_max_position_embeddings?: number | null;
-}
+export const ropeFields = z.object({
+  rope_theta: z.number().positive().nullish(),
+  rope_local_base_freq: z.number().positive().nullish(),
+  partial_rotary_factor: z.number().nullish(),
+  rope_scaling: ropeSchema.nullish(),
+  rope_parameters: ropeSchema.nullish(),
+  original_max_position_embeddings: size.nullish(),
+});
+type RopeFields = z.infer<typeof ropeFields>;
 
 /**
  * As `transformers` reads it: `rope_scaling` goes before `rope_parameters`, what stands inside of them before what stands beside.
@@ -67,8 +75,8 @@ export function parseRope(config: RopeFields, file: string, theta: number): Rope
 export function parseRopes(
   config: RopeFields,
   file: string,
-  theta: { full: number; sliding: number },
-): Record<"full" | "sliding", Rope> {
+  theta: { readonly full: number; readonly sliding: number },
+): { rope: Rope; slidingRope: Rope } {
   const parsed = groupsSchema.safeParse(config.rope_parameters ?? {});
   if (!parsed.success)
     throw new ModelError(`rope_parameters in ${file}`, config.rope_parameters, { expected: z.prettifyError(parsed.error) });
@@ -76,8 +84,13 @@ export function parseRopes(
   const plain = { partial_rotary_factor: config.partial_rotary_factor };
   const full = { ...groups.full_attention, ...config.rope_scaling };
   return {
-    full: ropeOf(full, { ...plain, rope_theta: config.rope_theta }, file, theta.full),
-    sliding: ropeOf(groups.sliding_attention ?? {}, { ...plain, rope_theta: config.rope_local_base_freq }, file, theta.sliding),
+    rope: ropeOf(full, { ...plain, rope_theta: config.rope_theta }, file, theta.full),
+    slidingRope: ropeOf(
+      groups.sliding_attention ?? {},
+      { ...plain, rope_theta: config.rope_local_base_freq },
+      file,
+      theta.sliding,
+    ),
   };
 }
 
@@ -87,25 +100,17 @@ function ropeOf(given: z.infer<typeof ropeSchema>, beside: RopeFields, file: str
   if (rotated !== 1) throw new ModelError(`partial_rotary_factor in ${file}`, rotated, { expected: [1] });
   const kind = given.rope_type ?? given.type ?? "default";
   const typeField = `rope_type in ${file}`;
-  const malformed = (error: z.ZodError) => new ModelError(typeField, kind, { expected: z.prettifyError(error) });
-  if (kind === "default") return { theta, scaling: undefined };
-  if (kind === "linear") {
-    const linear = linearSchema.safeParse(given);
-    if (!linear.success) throw malformed(linear.error);
-    return { theta, scaling: linear.data };
-  }
-  if (kind !== "llama3") throw new ModelError(typeField, kind, { expected: ["default", "linear", "llama3"] });
-  const llama3 = llama3Schema.safeParse(given);
-  if (!llama3.success) throw malformed(llama3.error);
-  return {
-    theta,
-    scaling: {
-      factor: llama3.data.factor,
-      lowFreqFactor: llama3.data.low_freq_factor,
-      highFreqFactor: llama3.data.high_freq_factor,
-      originalMaxPositionEmbeddings: beside.original_max_position_embeddings ?? llama3.data.original_max_position_embeddings,
-    },
+  const scalingBy = <Schema extends z.ZodType>(schema: Schema): z.output<Schema> => {
+    const { data, error } = schema.safeParse(given);
+    if (error !== undefined) throw new ModelError(typeField, kind, { expected: z.prettifyError(error) });
+    return data;
   };
+  if (kind === "default") return { theta, scaling: undefined };
+  if (kind === "linear") return { theta, scaling: scalingBy(linearSchema) };
+  if (kind !== "llama3") throw new ModelError(typeField, kind, { expected: ["default", "linear", "llama3"] });
+  const llama3 = scalingBy(llama3Schema);
+  const original = beside.original_max_position_embeddings ?? llama3.originalMaxPositionEmbeddings;
+  return { theta, scaling: { ...llama3, originalMaxPositionEmbeddings: original } };
 }
 
 /** `rope_scaling` as every version of `transformers` reads it. */
@@ -143,14 +148,15 @@ export function llama3Rescaling(factor: number, originalMaxPositionEmbeddings = 
   return { factor, lowFreqFactor: 1, highFreqFactor: 4, originalMaxPositionEmbeddings };
 }
 
+/** The numbers that llama.cpp divides plain frequencies by, one for each pair. */
+export function divisorsOf(rope: Rope, headDim: number): Float32Array {
+  const plain = { theta: rope.theta, scaling: undefined };
+  const divisor = (pair: number) => rotaryFrequency(plain, headDim, pair) / rotaryFrequency(rope, headDim, pair);
+  return Float32Array.from({ length: headDim / 2 }, (_, pair) => divisor(pair));
+}
+
 /** True if dividing plain frequencies by `divisors`, one for each pair, is a rescaling, as far as float32 says. */
 export function isSameRescaling(divisors: Float32Array, rope: Rope, headDim: number): boolean {
-  const plain = { theta: rope.theta, scaling: undefined };
-  return (
-    divisors.length === headDim / 2 &&
-    divisors.every((divisor, pair) => {
-      const expected = rotaryFrequency(plain, headDim, pair) / rotaryFrequency(rope, headDim, pair);
-      return Math.abs(divisor / expected - 1) < 1e-4;
-    })
-  );
+  const expected = divisorsOf(rope, headDim);
+  return divisors.length === expected.length && divisors.every((divisor, pair) => Math.abs(divisor / expected[pair] - 1) < 1e-4);
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { ModelError } from "../../../../src/core/errors.ts";
+import { copyAgain } from "../small-files.ts";
 import { type GgufValue, HeaderReader } from "./reader.ts";
 import { type GgufType, ggufType, ggufTypeNames } from "./types.ts";
 
@@ -25,6 +26,7 @@ export interface GgufTensor {
 }
 
 const magic = 0x46554747; // "GGUF"
+const truncated = `It is truncated. ${copyAgain}`;
 const [maxTensors, maxEntries, maxParts, longestName] = [2 ** 16, 2 ** 14, 999, 256];
 
 /** A part's name: NAME-00001-of-00003.gguf. */
@@ -123,13 +125,7 @@ function tensorInfo(reader: HeaderReader, i: number): Draft {
 
 /** Offsets count from the first aligned byte behind the header. Tensors lie inside of the file and share no byte. */
 function placed(reader: HeaderReader, drafts: readonly Draft[], alignment: GgufValue = 32): GgufTensor[] {
-  if (
-    typeof alignment !== "number" ||
-    !Number.isInteger(alignment) ||
-    alignment < 8 ||
-    alignment > 2 ** 20 ||
-    alignment % 8 !== 0
-  )
+  if (typeof alignment !== "number" || alignment % 8 !== 0 || alignment < 8 || alignment > 2 ** 20)
     throw new ModelError(`general.alignment of ${reader.file}`, alignment, { expected: "a multiple of 8" });
   const data = Math.ceil(reader.position / alignment) * alignment;
   let end = 0;
@@ -138,20 +134,7 @@ function placed(reader: HeaderReader, drafts: readonly Draft[], alignment: GgufV
     if (offset < end) reader.refuse(`offset of ${name}`, at, offset, `at least ${end}, where the tensor before it ends`);
     end = offset + bytes;
     if (data + end > reader.size)
-      reader.refuse(
-        `offset of ${name}`,
-        at,
-        offset,
-        `${bytes} bytes before the file's end at ${reader.size}`,
-        "It is truncated. Copy or download the file again.",
-      );
+      reader.refuse(`offset of ${name}`, at, offset, `${bytes} bytes before the file's end at ${reader.size}`, truncated);
   }
-  return drafts.map(({ name, type, shape, bytes, offset }) => ({
-    name,
-    type,
-    shape,
-    bytes,
-    file: reader.file,
-    start: data + offset,
-  }));
+  return drafts.map(({ offset, at, ...tensor }) => ({ ...tensor, file: reader.file, start: data + offset }));
 }

@@ -3,6 +3,7 @@ import { ModelError, reasonOf } from "../../../../src/core/errors.ts";
 import { host } from "../../../../src/core/host.ts";
 import { openRegular } from "../../../../src/files/regular.ts";
 import { Turns } from "../../machine/turns.ts";
+import { copyAgain } from "../small-files.ts";
 
 /** A value of the metadata. Integers beyond 2^53 are bigints. */
 export type GgufValue = number | bigint | boolean | string | readonly GgufValue[];
@@ -14,8 +15,6 @@ const maxBytes = 2 ** 28;
 const windowBytes = 2 ** 18;
 /** A value takes as long to read as this many numbers in arithmetic. */
 const numbersOfValue = 128;
-
-const again = "Copy or download the file again.";
 
 /**
  * Reads a GGUF header from its beginning, in windows. Every length is held to what is left of the file before memory is taken.
@@ -50,13 +49,12 @@ export class HeaderReader {
     return this.#position;
   }
 
-  refuse(field: string, at: number, value: unknown, expected: string, hint: string = again): never {
+  refuse(field: string, at: number, value: unknown, expected: string, hint: string = copyAgain): never {
     throw new ModelError(`${field} at byte ${at} of ${this.file}`, value, { expected, hint });
   }
 
   uint32(field: string): number {
-    const at = this.#need(field, 4);
-    return this.#window.readUInt32LE(at);
+    return this.#window.readUInt32LE(this.#need(field, 4));
   }
 
   /** A length or an offset. */
@@ -91,7 +89,7 @@ export class HeaderReader {
   async #list(field: string): Promise<GgufValue[]> {
     const at = this.#position;
     const type = this.uint32(`type of the list ${field}`);
-    const each = scalarBytes[type];
+    const each = type === textType ? textBytes : scalars[type]?.[0];
     if (each === undefined) this.refuse(`type of the list ${field}`, at, type, "a type of numbers, booleans or texts");
     const left = Math.max(0, this.size - this.#position - 8);
     const count = this.size64(`length of ${field}`, Math.min(longestList, Math.floor(left / each)));
@@ -106,16 +104,23 @@ export class HeaderReader {
 
   #scalar(field: string, type: number, at: number): GgufValue {
     if (type === textType) return this.text(field);
-    const bytes = scalarBytes[type];
-    if (bytes === undefined) this.refuse(`type of ${field}`, at, type, "a number from 0 to 12");
-    return readScalar[type](this.#window, this.#need(field, bytes));
+    const scalar = scalars[type];
+    if (scalar === undefined) this.refuse(`type of ${field}`, at, type, "a number from 0 to 12");
+    const [bytes, read] = scalar;
+    return read(this.#window, this.#need(field, bytes));
   }
 
   /** @returns where the next bytes begin in the window */
   #need(field: string, count: number): number {
     const start = this.#position;
     if (start + count > this.size)
-      this.refuse(field, start, `cut off: the file has ${this.size} bytes`, `${count} more bytes`, `It is truncated. ${again}`);
+      this.refuse(
+        field,
+        start,
+        `cut off: the file has ${this.size} bytes`,
+        `${count} more bytes`,
+        `It is truncated. ${copyAgain}`,
+      );
     if (start < this.#windowStart || start + count > this.#windowEnd) {
       this.#windowStart = start;
       this.#windowEnd = start;
@@ -138,33 +143,21 @@ export class HeaderReader {
 }
 
 const [textType, listType] = [8, 9];
-/** The bytes that a value takes at least, by the number of its type. */
-const scalarBytes: Readonly<Record<number, number>> = {
-  0: 1,
-  1: 1,
-  2: 2,
-  3: 2,
-  4: 4,
-  5: 4,
-  6: 4,
-  7: 1,
-  8: 8,
-  10: 8,
-  11: 8,
-  12: 8,
-};
-const readScalar: Readonly<Record<number, (bytes: Buffer, at: number) => number | bigint | boolean>> = {
-  0: (bytes, at) => bytes.readUInt8(at),
-  1: (bytes, at) => bytes.readInt8(at),
-  2: (bytes, at) => bytes.readUInt16LE(at),
-  3: (bytes, at) => bytes.readInt16LE(at),
-  4: (bytes, at) => bytes.readUInt32LE(at),
-  5: (bytes, at) => bytes.readInt32LE(at),
-  6: (bytes, at) => bytes.readFloatLE(at),
-  7: (bytes, at) => bytes.readUInt8(at) !== 0,
-  10: (bytes, at) => exact(bytes.readBigUInt64LE(at)),
-  11: (bytes, at) => exact(bytes.readBigInt64LE(at)),
-  12: (bytes, at) => bytes.readDoubleLE(at),
+/** A text takes the bytes of its length at least. */
+const textBytes = 8;
+/** Numbers and truth values by the number of their type: their bytes, and how they are read. */
+const scalars: Readonly<Record<number, readonly [number, (bytes: Buffer, at: number) => number | bigint | boolean]>> = {
+  0: [1, (bytes, at) => bytes.readUInt8(at)],
+  1: [1, (bytes, at) => bytes.readInt8(at)],
+  2: [2, (bytes, at) => bytes.readUInt16LE(at)],
+  3: [2, (bytes, at) => bytes.readInt16LE(at)],
+  4: [4, (bytes, at) => bytes.readUInt32LE(at)],
+  5: [4, (bytes, at) => bytes.readInt32LE(at)],
+  6: [4, (bytes, at) => bytes.readFloatLE(at)],
+  7: [1, (bytes, at) => bytes.readUInt8(at) !== 0],
+  10: [8, (bytes, at) => exact(bytes.readBigUInt64LE(at))],
+  11: [8, (bytes, at) => exact(bytes.readBigInt64LE(at))],
+  12: [8, (bytes, at) => bytes.readDoubleLE(at)],
 };
 
 function exact(value: bigint): number | bigint {

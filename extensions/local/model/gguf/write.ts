@@ -4,7 +4,7 @@ import { numbersInTurn } from "../../machine/turns.ts";
 import { toFloat16 } from "../float-formats.ts";
 import { type ModelConfig, parseModelConfig } from "../model-config.ts";
 import type { Model } from "../model-folder.ts";
-import { rotaryFrequency } from "../rope.ts";
+import { divisorsOf, type Llama3Scaling } from "../rope.ts";
 import type { Tensor } from "../safetensors.ts";
 import { configOf, ggufArchitecture, ggufNames, isInterleaved } from "./config.ts";
 import type { GgufValue } from "./reader.ts";
@@ -37,12 +37,7 @@ export async function writeGguf(
       expected: "an architecture that llama.cpp reads, without a window beside Gemma's",
     });
   const tokenizer = tokenizerFields(model.companions, config);
-  const tensors: Typed[] = [...storedTensors(model)].map(({ name, shape, data }) => ({
-    name,
-    shape,
-    data,
-    type: typeFor(shape, type),
-  }));
+  const tensors = storedTensors(model).map((tensor): Typed => ({ ...tensor, type: typeFor(tensor.shape, type) }));
   const metadata = metadataOf(config, architecture, { type, name, tokenizer });
   requireSame(config, metadata, tensors);
   await writeAtomically(file, chunks(metadata, tensors));
@@ -76,32 +71,26 @@ interface Typed extends Stored {
   readonly type: WrittenType;
 }
 
-/** As llama.cpp has them: its names, and its order of rows. The numbers of one tensor are changed when it is asked for. */
-function* storedTensors({ config, parameters }: Model): Generator<Stored> {
+/** As llama.cpp has them: its names, and its order of rows. */
+function storedTensors({ config, parameters }: Model): Stored[] {
   const names = ggufNames(config.architecture, config.layers);
-  if (config.rope.scaling !== undefined && "lowFreqFactor" in config.rope.scaling)
-    yield { name: frequenciesName, shape: [config.headDim / 2], data: divisors(config) };
-  for (const [name, { shape, data }] of parameters) {
-    const stored = names.get(name);
-    if (stored === undefined)
-      throw new ModelError(`tensor ${name} as GGUF`, undefined, { expected: "a name that llama.cpp has" });
+  const divisors = { name: frequenciesName, shape: [config.headDim / 2], data: divisorsOf(config.rope, config.headDim) };
+  const stored = [...parameters].map(([name, { shape, data }]): Stored => {
+    const known = names.get(name);
+    if (known === undefined) throw new ModelError(`tensor ${name} as GGUF`, undefined, { expected: "a name that llama.cpp has" });
     const squeezed = shape.length === 3 ? [shape[0], shape[2]] : shape;
-    yield { name: stored, shape: squeezed, data: asStored(data, name, config) };
-  }
+    return { name: known, shape: squeezed, data: asStored(data, name, config) };
+  });
+  return llama3Of(config) === undefined ? stored : [divisors, ...stored];
+}
+
+function llama3Of({ rope: { scaling } }: ModelConfig): Llama3Scaling | undefined {
+  return scaling !== undefined && "lowFreqFactor" in scaling ? scaling : undefined;
 }
 
 function asStored(data: Float32Array, name: string, config: ModelConfig): Float32Array {
   if (config.normOffset && name.endsWith("norm.weight")) return data.map((weight) => weight + 1);
   return rotates(name) && isInterleaved(config.architecture) ? reorderedRows(data, config, "pairs") : data;
-}
-
-/** Returns the numbers that llama.cpp divides plain frequencies by. */
-function divisors({ rope, headDim }: ModelConfig): Float32Array {
-  const plain = { theta: rope.theta, scaling: undefined };
-  return Float32Array.from(
-    { length: headDim / 2 },
-    (_, pair) => rotaryFrequency(plain, headDim, pair) / rotaryFrequency(rope, headDim, pair),
-  );
 }
 
 function typeFor(shape: readonly number[], type: WrittenType): WrittenType {
@@ -123,10 +112,11 @@ function metadataOf(
   { type, name, tokenizer }: { readonly type: WrittenType; readonly name: string; readonly tokenizer: TokenizerFields },
 ): Entry[] {
   const key = (field: string) => `${architecture}.${field}`;
-  const { scaling } = config.rope;
+  const llama3 = llama3Of(config);
+  const linear = llama3 === undefined ? config.rope.scaling : undefined;
   const kvHeads = config.layerTypes?.map((layer) => (layer === "conv" ? 0 : config.kvHeads));
   const optional = (field: string, kind: "u32" | "f32", value: number | undefined): Entry[] =>
-    value === undefined ? [] : [[field, kind, value]];
+    value === undefined ? [] : [[key(field), kind, value]];
   return [
     ["general.architecture", "text", architecture],
     ["general.name", "text", name],
@@ -146,17 +136,11 @@ function metadataOf(
     [key("attention.layer_norm_rms_epsilon"), "f32", config.rmsNormEps],
     [key("rope.dimension_count"), "u32", config.headDim],
     [key("rope.freq_base"), "f32", config.rope.theta],
-    ...(scaling !== undefined && !("lowFreqFactor" in scaling)
-      ? ([
-          [key("rope.scaling.type"), "text", "linear"],
-          [key("rope.scaling.factor"), "f32", scaling.factor],
-        ] as const)
-      : []),
-    ...(scaling !== undefined && "lowFreqFactor" in scaling
-      ? [[key("rope.scaling.original_context_length"), "u32", scaling.originalMaxPositionEmbeddings] as const]
-      : []),
-    ...optional(key("attention.sliding_window"), "u32", config.window),
-    ...optional(key("shortconv.l_cache"), "u32", config.convKernel),
+    ...(linear ? [[key("rope.scaling.type"), "text", "linear"] as const] : []),
+    ...optional("rope.scaling.factor", "f32", linear?.factor),
+    ...optional("rope.scaling.original_context_length", "u32", llama3?.originalMaxPositionEmbeddings),
+    ...optional("attention.sliding_window", "u32", config.window),
+    ...optional("shortconv.l_cache", "u32", config.convKernel),
     ["tokenizer.ggml.model", "text", "gpt2"],
     ["tokenizer.ggml.pre", "text", tokenizer.pre],
     ["tokenizer.ggml.tokens", "texts", tokenizer.tokens],
@@ -173,8 +157,8 @@ function* chunks(metadata: readonly Entry[], tensors: readonly Typed[]): Generat
   const header = Buffer.concat([
     Buffer.from("GGUF"),
     u32(3),
-    ...u64(tensors.length),
-    ...u64(metadata.length),
+    u64(tensors.length),
+    u64(metadata.length),
     ...metadata.flatMap(entryBytes),
     ...infoBytes(tensors),
   ]);
@@ -191,7 +175,7 @@ function infoBytes(tensors: readonly Typed[]): Buffer[] {
   return tensors.flatMap(({ name, shape, data, type }) => {
     const start = offset;
     offset += Math.ceil(sizeOf(data.length, type) / alignment) * alignment;
-    return [...text(name), u32(shape.length), ...shape.toReversed().flatMap(u64), u32(codes[type].type), ...u64(start)];
+    return [...text(name), u32(shape.length), ...shape.toReversed().map(u64), u32(codes[type].type), u64(start)];
   });
 }
 
@@ -207,35 +191,22 @@ function entryBytes([key, kind, value]: Entry): Buffer[] {
     case "text":
       return of(8, ...text(value));
     case "texts":
-      return of(9, u32(8), ...u64(value.length), ...value.flatMap(text));
+      return of(9, u32(8), u64(value.length), ...value.flatMap(text));
     case "i32s":
-      return of(9, u32(5), ...u64(value.length), Buffer.from(Int32Array.from(value).buffer));
+      return of(9, u32(5), u64(value.length), Buffer.from(Int32Array.from(value).buffer));
     default:
       return kind satisfies never;
   }
 }
 
-function u32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(value);
-  return bytes;
-}
-
-function f32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeFloatLE(value);
-  return bytes;
-}
-
-function u64(value: number): [Buffer] {
-  const bytes = Buffer.alloc(8);
-  bytes.writeBigUInt64LE(BigInt(value));
-  return [bytes];
-}
+// Little-endian, as all systems are that ONNX Runtime's package has libraries for.
+const u32 = (value: number) => Buffer.from(Uint32Array.of(value).buffer);
+const f32 = (value: number) => Buffer.from(Float32Array.of(value).buffer);
+const u64 = (value: number) => Buffer.from(BigUint64Array.of(BigInt(value)).buffer);
 
 function text(value: string): Buffer[] {
   const bytes = Buffer.from(value);
-  return [...u64(bytes.length), bytes];
+  return [u64(bytes.length), bytes];
 }
 
 function padding(length: number): Buffer {
