@@ -1,7 +1,7 @@
 /** `npx jiti scripts/wrap-pages.ts` fills the lines of every page to one width; `test/english.test.ts` requires that they are. */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { wrapMarkdown } from "../research/study/wrap.ts";
+import { wrapMarkdown } from "./wrap-markdown.ts";
 
 const root = join(import.meta.dirname, "..");
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { wrapMarkdown } from "../research/study/wrap.ts";
+import { wrapMarkdown } from "../scripts/wrap-markdown.ts";
 import { pages } from "../scripts/wrap-pages.ts";
 
 /** Prose is read by engineers for whom English is a second language: some words and openings are not used in pages and docstrings. */

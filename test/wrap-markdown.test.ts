@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { wrapMarkdown } from "./wrap.ts";
+import { wrapMarkdown } from "../scripts/wrap-markdown.ts";
 
 test("paragraphs and list items are filled; tables, code, headings and pictures stay as they are", () => {
   const page = `# A heading that is longer than the width
