@@ -30,10 +30,8 @@ const tokenizer = makeTokenizer(moreLettersTokenizer);
 const lora = { rank: 4, alpha: 32, targets: "all-linear" as const, seed: 5 };
 
 async function start(changes: Partial<ServerOptions> = {}): Promise<RunningServer> {
-  const limits = { models: 32, bytes: 2 ** 40, queue: 1024, body: 2 ** 26, samplers: 4 };
   const models = [await serveModel("tiny", join(folder, "tiny"), 1)];
-  const store = join(folder, "store");
-  return startTinkerServer({ models, store, imports: new Map(), limits, sessionMs: 60_000, port: 0, keys: [], ...changes });
+  return startTinkerServer({ models, store: join(folder, "store"), port: 0, ...changes });
 }
 
 beforeAll(async () => {

@@ -22,10 +22,7 @@ let server: RunningServer;
 async function start(port = 0): Promise<RunningServer> {
   return startTinkerServer({
     models: [await serveModel("tiny", join(folder, "tiny"), 1)],
-    store: join(folder, "store"),
-    imports: new Map(),
-    limits: { models: 32, bytes: 2 ** 40, queue: 1024, samplers: 4 },
-    ...{ sessionMs: 60_000, port, keys: [] },
+    ...{ store: join(folder, "store"), port },
   });
 }
 

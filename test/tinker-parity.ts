@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { TinkerEngine } from "../extensions/tinker/engine/engine.ts";
-import type { ServedModel } from "../research/tinker-server/served-model.ts";
+import type { ServedModel } from "../research/tinker-server/local-model.ts";
 import { resolveAlgorithm, runUpdate } from "../src/algorithms/algorithms.ts";
 import type { Policy } from "../src/core/policy.ts";
 import { randomStream } from "../src/core/random.ts";

@@ -25,11 +25,7 @@ beforeAll(async () => {
   server = await startTinkerServer({
     models: [await serveModel("tiny", model, 1)],
     store: join(folder, "store"),
-    imports: new Map(),
-    limits: { models: 8, bytes: 2 ** 40, queue: 1024, samplers: 4 },
-    sessionMs: 60_000,
     port: 0,
-    keys: [],
   });
 });
 afterAll(() => server.close());

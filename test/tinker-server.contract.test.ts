@@ -4,11 +4,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { TinkerClient, type TinkerModel } from "../extensions/tinker/client/index.ts";
+import type { TinkerModel } from "../extensions/tinker/client/index.ts";
 
-import { adam, client, first, folder, second, server, signed, start, withModel } from "./tinker-server.fixture.ts";
+import { adam, base, client, first, folder, second, server, signed, withModel } from "./tinker-server.fixture.ts";
 
-test("a saved state continues exactly in another model, and saved weights are a PEFT folder that another server loads", async () => {
+test("a saved state continues exactly in another model, and saved weights are a PEFT folder that the local engine loads", async () => {
   await withModel(4, async (model) => {
     await model.forwardBackward([{ ...first, inputs: signed }], "cross_entropy");
     await model.optimStep(adam);
@@ -31,11 +31,9 @@ test("a saved state continues exactly in another model, and saved weights are a 
     expect(files.trim().split("\n").sort()).toEqual(["adapter_config.json", "adapter_model.safetensors"]);
     execFileSync("mkdir", [join(folder, "peft")]);
     execFileSync("tar", ["xzf", join(folder, "peft.tar.gz"), "-C", join(folder, "peft")]);
-    const elsewhere = await start({ store: join(folder, "elsewhere"), imports: new Map([["mine", join(folder, "peft")]]) });
-    const other = await TinkerClient.connect({ baseUrl: elsewhere.baseUrl });
-    const loaded = await other.loadModel("tinker://import/weights/mine", { optimizer: false });
-    expect((await loaded.forward([first])).fields.logprobs).toEqual(expected);
-    other.close();
-    await elsewhere.close();
+    const { engine } = await base.open(await base.describe(join(folder, "peft")), join(folder, "peft"));
+    const sample = { trajectory: "0", turn: 0, context: first.tokens.slice(0, 1), action: first.targets };
+    expect(await engine.logprobs([sample], { temperature: 1 })).toEqual(expected);
+    await engine.dispose();
   });
 });

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect } from "vitest";
 import { type Datum, TinkerClient, TinkerError, type TinkerModel } from "../extensions/tinker/client/index.ts";
+import type { ServedModel } from "../research/tinker-server/local-model.ts";
 import { serveModel } from "../research/tinker-server/local-model.ts";
-import type { ServedModel } from "../research/tinker-server/served-model.ts";
-import { type RunningServer, type ServerOptions, startTinkerServer } from "../research/tinker-server/server.ts";
+import { type RunningServer, startTinkerServer } from "../research/tinker-server/server.ts";
 import { writeTinyModel } from "./tiny-model.ts";
 
 /** Our server, asked by our client and by bare HTTP. The official SDK asks it in tinker-sdk.contract.test.ts. */
@@ -14,19 +14,11 @@ export let base: ServedModel;
 export let server: RunningServer;
 export let client: TinkerClient;
 
-export const limits = { models: 3, bytes: 2 ** 40, queue: 64, samplers: 2 };
-export async function start(changes: Partial<ServerOptions> = {}): Promise<RunningServer> {
-  return startTinkerServer({
-    ...{ models: [base], store: join(folder, "store"), imports: new Map(), limits, sessionMs: 60_000, port: 0, keys: [] },
-    ...changes,
-  });
-}
-
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "tinker-server-"));
   await writeTinyModel(join(folder, "tiny"));
   base = await serveModel("tiny", join(folder, "tiny"), 1);
-  server = await start();
+  server = await startTinkerServer({ models: [base], store: join(folder, "store"), port: 0 });
   client = await TinkerClient.connect({ baseUrl: server.baseUrl });
 });
 afterAll(async () => {

@@ -4,23 +4,9 @@ import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { createLocalEngine } from "../extensions/local/engine.ts";
-import { TinkerClient } from "../extensions/tinker/client/index.ts";
 import { encodeForwardBackward } from "../extensions/tinker/client/wire/forward-backward.ts";
 import "./loopback.ts";
-import {
-  adam,
-  base,
-  client,
-  failure,
-  first,
-  folder,
-  limits,
-  second,
-  server,
-  signed,
-  start,
-  withModel,
-} from "./tinker-server.fixture.ts";
+import { adam, base, client, failure, first, folder, second, server, signed, withModel } from "./tinker-server.fixture.ts";
 
 describe("training", () => {
   test.each([
@@ -53,7 +39,7 @@ describe("training", () => {
     await engine.dispose();
   });
 
-  test("targets that are not the next token, and several a token, are scored where they stand", async () => {
+  test("targets that are not the next token are scored where they stand", async () => {
     await withModel(4, async (model) => {
       const { tokens } = first;
       const { fields } = await model.forward([first]);
@@ -246,64 +232,24 @@ describe("bad clients", () => {
     expect((await fetch(`${server.baseUrl}/api/v1/healthz`)).status).toBe(200);
   });
 
-  test("web pages, foreign names and wrong keys are kept out", async () => {
-    const guarded = await start({ keys: ["tml-right"] });
+  test("web pages and foreign names are kept out", async () => {
     const ask = async (headers: Record<string, string>) => {
-      const url = new URL(`${guarded.baseUrl}/api/v1/healthz`);
+      const url = new URL(`${server.baseUrl}/api/v1/healthz`);
       return new Promise<number | undefined>((resolve, reject) => {
         httpRequest(url, { headers }, (response) => resolve(response.resume().statusCode))
           .on("error", reject)
           .end();
       });
     };
-    expect(await ask({ "x-api-key": "tml-right" })).toBe(200);
-    expect(await ask({ authorization: "Bearer tml-right" })).toBe(200);
-    expect(await ask({})).toBe(401);
-    expect(await ask({ "x-api-key": "tml-wrong" })).toBe(401);
-    expect(await ask({ "x-api-key": "tml-right", origin: "http://example.com" })).toBe(403);
+    expect(await ask({ "x-api-key": "tml-any" })).toBe(200);
+    expect(await ask({ origin: "http://example.com" })).toBe(403);
     // Names that somebody pointed at this machine.
-    for (const host of ["example.com", "127.0.0.1.example.com", "127.example.com:80"])
-      expect(await ask({ "x-api-key": "tml-right", host })).toBe(421);
-    expect(await ask({ "x-api-key": "tml-right", host: "127.0.0.2:80" })).toBe(200);
-    expect(await failure(TinkerClient.connect({ baseUrl: guarded.baseUrl, apiKey: "tml-wrong" }))).toMatchObject({ kind: "key" });
-    await guarded.close();
-    await expect(start({ host: "0.0.0.0" })).rejects.toThrow(/keys of the server is "none".*--key/s);
+    for (const host of ["example.com", "127.0.0.1.example.com", "127.example.com:80"]) expect(await ask({ host })).toBe(421);
+    expect(await ask({ host: "127.0.0.2:80" })).toBe(200);
   });
 
   test("an adapter wider than the model is refused by name, before anything is made", async () => {
     const refused = await failure(client.createModel({ baseModel: "tiny", rank: 4096 }));
     expect(refused.message).toMatch(/lora_config.rank.* 4096; expected at most \d+, the width/);
-  });
-
-  test("models, memory and queue have limits, and a silent session gives its places back", async () => {
-    const small = await start({ limits: { ...limits, models: 1, queue: 4 }, sessionMs: 300 });
-    const quick = await TinkerClient.connect({ baseUrl: small.baseUrl, busyPatienceMs: 0 });
-    const model = await quick.createModel({ baseModel: "tiny", rank: 2 });
-    expect((await failure(quick.createModel({ baseModel: "tiny", rank: 2 }))).message).toMatch(/loaded models.*--max-models/);
-    const step = { model_id: model.id, adam_params: {} };
-    const statuses = await Promise.all(
-      [2, 3, 4, 5, 6].map(async (seq_id) => {
-        const response = await fetch(`${small.baseUrl}/api/v1/optim_step`, {
-          method: "POST",
-          body: JSON.stringify({ ...step, seq_id }),
-        });
-        return response.status;
-      }),
-    );
-    expect(statuses.filter((status) => status === 429)).toHaveLength(1);
-    quick.close();
-    await expect
-      .poll(async () => (await fetch(`${small.baseUrl}/api/v1/training_runs`)).json(), { timeout: 60_000 })
-      .toMatchObject({
-        training_runs: [],
-      });
-    await small.close();
-    const tight = await start({ limits: { ...limits, bytes: 1000 } });
-    const poor = await TinkerClient.connect({ baseUrl: tight.baseUrl });
-    expect((await failure(poor.createModel({ baseModel: "tiny", rank: 2 }))).message).toMatch(
-      /memory of the loaded models.*--memory/,
-    );
-    poor.close();
-    await tight.close();
   });
 });

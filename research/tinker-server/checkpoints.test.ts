@@ -1,26 +1,40 @@
-import { existsSync, mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, test } from "vitest";
-import { CheckpointStore, parseCheckpointName, parseCheckpointPath, parseModelId } from "./checkpoints.ts";
-import { saveForSamplerSchema, saveWeightsSchema } from "./requests.ts";
+import { expect, onTestFinished, test } from "vitest";
+import { CheckpointStore, parseCheckpointKind, parseCheckpointName, parseCheckpointPath, parseModelId } from "./checkpoints.ts";
 
-test("a checkpoint is gone once its time is over, and takes its folder with it", async () => {
+test("a checkpoint is there whole or not at all, and its name is used once", async () => {
   const root = mkdtempSync(join(tmpdir(), "checkpoints-"));
-  const store = new CheckpointStore(root, [], new Map());
-  const record = { baseModel: "tiny", trained: "full" as const, step: 1, savedAt: new Date().toISOString(), optimizer: false };
-  const fill = async ({ weights }: { readonly weights: string }) => void (await mkdir(weights));
-  const m = parseModelId("m");
-  const at = (name: string) => ({ model: m, kind: "weights" as const, name: parseCheckpointName(name) });
-  await store.write(at("kept"), { ...record, expiresAt: new Date(Date.now() + 60_000).toISOString() }, fill);
-  await store.write(at("for-ever"), record, fill);
-  const over = { ...record, expiresAt: new Date(Date.now() + 1_000).toISOString() };
-  await store.write(at("over"), over, fill);
-  await new Promise((resolve) => setTimeout(resolve, 1_050));
-  await expect(store.find(at("over"))).rejects.toThrow(/expired at .*; expected a saved checkpoint/);
-  expect(existsSync(join(root, "m/weights/over"))).toBe(false);
-  expect((await store.list(m)).map(({ path }) => path.name).sort()).toEqual(["for-ever", "kept"]);
+  onTestFinished(() => rmSync(root, { recursive: true }));
+  const store = new CheckpointStore(root);
+  const at = (name: string, overwrite = false) => store.take(parseCheckpointPath(`tinker://m:1/${name}`, "weights"), overwrite);
+  const record = { baseModel: "tiny", trained: "full" as const, step: 3, optimizer: true };
+  const path = at("one");
+  await expect(store.find(path)).rejects.toThrow("being written");
+  expect(() => at("one")).toThrow("already exists");
+  await store.write(path, record, async ({ weights }) => void (await mkdir(weights)));
+  const folder = join(root, "m-1/weights/one");
+  expect(await store.find(path)).toEqual({ path, record, folder: join(folder, "weights"), state: join(folder, "state") });
+  expect(() => at("one")).toThrow("already exists");
+  expect(at("one", true)).toEqual(path);
+  const failed = store.write(path, record, async () => Promise.reject(new Error("disk full")));
+  await expect(failed).rejects.toThrow("disk full");
+  expect((await store.find(path)).record).toEqual(record); // the one that was there
+  const weightsAlone = at("sampler_weights/two");
+  await store.write(weightsAlone, { ...record, optimizer: false }, async ({ weights }) => void (await mkdir(weights)));
+  expect((await store.find(weightsAlone)).state).toBeUndefined();
+  await store.remove(path);
+  expect(existsSync(folder)).toBe(false);
+  await expect(store.remove(path)).rejects.toThrow("not found");
+});
+
+test("a kind of checkpoint is one of two", () => {
+  expect(parseCheckpointKind("sampler_weights")).toBe("sampler_weights");
+  expect(() => parseCheckpointKind("toString")).toThrow(
+    /kind of a checkpoint is "toString"; expected "weights" or "sampler_weights"/,
+  );
 });
 
 test.each(["..", "../outside", "a/b", "..%2foutside", "a\\b", "C:", ".hidden", "a.partial", "", "a\0b", "é", "a".repeat(256)])(
@@ -31,12 +45,3 @@ test.each(["..", "../outside", "a/b", "..%2foutside", "a\\b", "C:", ".hidden", "
     expect(() => parseCheckpointPath(`tinker://m/weights/${text}`, "weights")).toThrow("path of a checkpoint");
   },
 );
-
-test("times of less than a second and of centuries are refused", () => {
-  const request = (ttl_seconds: unknown) => ({ model_id: "m", ttl_seconds });
-  for (const schema of [saveWeightsSchema, saveForSamplerSchema]) {
-    expect(schema.parse(request(7)).ttl_seconds).toBe(7);
-    expect(schema.parse(request(null)).ttl_seconds).toBeNull();
-    for (const wrong of [0, 1.5, 1e12, "7"]) expect(schema.safeParse(request(wrong)).success).toBe(false);
-  }
-});

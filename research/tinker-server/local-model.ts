@@ -2,21 +2,62 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createLocalEngine, LocalEngine } from "../../extensions/local/engine.ts";
 import { adaptedConfig } from "../../extensions/local/held.ts";
-import { estimateMemory, totalBytes } from "../../extensions/local/memory.ts";
 import { readAdapter, readAdapterSettings } from "../../extensions/local/model/adapter-folder.ts";
 import { initialAdapter, lastPart, linearModules } from "../../extensions/local/model/lora.ts";
 import { loadModel, type Model, readModelConfig } from "../../extensions/local/model/model-folder.ts";
-import type { LocalEngineOptions } from "../../extensions/local/options.ts";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
 import { ModelError } from "../../src/core/errors.ts";
 import { host } from "../../src/core/host.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
-import type { AdapterSettings, OpenedModel, ServedModel, Trained } from "./served-model.ts";
+import type { Engine } from "../../src/engines/engine.ts";
 
-/** Sequences of a server's clients are as long as they like: memory is estimated for this length, or the model's own if that is less. */
-const assumedLength = 2048;
+/** LoRA on a served model: which matrices, and how it begins. */
+export interface AdapterSettings {
+  readonly rank: number;
+  readonly alpha: number;
+  /** Modules of the layers by the last part of their name. */
+  readonly targets: readonly string[];
+  readonly seed: number;
+}
+
+/** The weights that are trained: an adapter, or the model itself. */
+export type Trained = AdapterSettings | "full";
+
+/** A model with weights of its own. */
+export interface OpenedModel {
+  readonly engine: Engine;
+  /** Writes the adapter in PEFT format, or the model in Hugging Face's. */
+  saveWeights(folder: string): Promise<void>;
+}
+
+/** A base model that clients may train and sample. */
+export interface ServedModel {
+  readonly name: string;
+  /** Folder of the tokenizer, as clients on this machine can read it. */
+  readonly folder: string;
+  readonly architecture: string;
+  readonly vocabularySize: number;
+  /** Longest sequence in tokens. */
+  readonly maxLength: number;
+  /** Tokens that end a text. */
+  readonly endTokens: readonly TokenId[];
+  /** Linear modules of the layers, by part. */
+  readonly modules: { readonly attention: readonly string[]; readonly mlp: readonly string[] };
+  /** The smaller side of its widest linear module: an adapter of a higher rank could say no more. */
+  readonly maxRank: number;
+  /**
+   * Opens the model for training.
+   * @param from a folder that `OpenedModel.saveWeights` wrote, or one in the same format: the weights to begin with. Default: the base's
+   */
+  open(trained: Trained, from?: string): Promise<OpenedModel>;
+  /** The adapter that a folder in PEFT format holds, or "full" for a model folder. @throws ModelError if it is neither */
+  describe(folder: string): Promise<Trained>;
+}
+
 /** Actions that are sampled at a time. */
 const assumedConcurrency = 32;
+
+const mlpParts = new Set(["gate_proj", "up_proj", "down_proj"]);
 
 /**
  * A model folder as the base of clients' models. All adapters on it share its weights, which are read when the first is opened.
@@ -26,7 +67,6 @@ export async function serveModel(name: string, folder: string, threads: number):
   const config = await readModelConfig(join(folder, "config.json"));
   const tokenizer = loadTokenizer(folder);
   const parts = [...new Set(linearModules(config).map((module) => lastPart(module.name)))];
-  const attention = parts.filter((part) => !mlpParts.has(part));
   const options = {
     model: name,
     threads,
@@ -44,7 +84,7 @@ export async function serveModel(name: string, folder: string, threads: number):
   };
   const openWhole = async (from: string): Promise<OpenedModel> => {
     // The folder that is read is not the name that is shown.
-    const engine = await createLocalEngine({ ...options, model: from } satisfies LocalEngineOptions);
+    const engine = await createLocalEngine({ ...options, model: from });
     return { engine, saveWeights: (to) => engine.saveModel(to) };
   };
 
@@ -55,14 +95,8 @@ export async function serveModel(name: string, folder: string, threads: number):
     vocabularySize: config.vocabSize,
     maxLength: config.maxPositionEmbeddings,
     endTokens: tokenizer.stopTokens,
-    modules: { attention, mlp: parts.filter((part) => mlpParts.has(part)) },
+    modules: { attention: parts.filter((part) => !mlpParts.has(part)), mlp: parts.filter((part) => mlpParts.has(part)) },
     maxRank: Math.max(...linearModules(config).map(({ inputs, outputs }) => Math.min(inputs, outputs))),
-    bytes: (trained) => {
-      const lora = trained === "full" ? undefined : trained;
-      const use = { training: true, length: assumedLength, concurrency: assumedConcurrency, lora };
-      const own = estimateMemory(config, use).filter((part) => !sharedParts(trained).includes(part.name));
-      return totalBytes(own);
-    },
     open: (trained, from) => (trained === "full" ? openWhole(from ?? folder) : openAdapter(trained, from)),
     describe: async (at) => {
       if (existsSync(join(at, "adapter_config.json"))) return { ...(await readAdapterSettings(at, config)), seed: 0 };
@@ -79,11 +113,4 @@ async function inTurns<T>(parts: Generator<undefined, T>): Promise<T> {
     if (done) return value;
     await host.nextTurn();
   }
-}
-
-const mlpParts = new Set(["gate_proj", "up_proj", "down_proj"]);
-
-/** Returns the parts that models on one base have once. */
-function sharedParts(trained: Trained): readonly string[] {
-  return ["Node and ONNX Runtime", ...(trained === "full" ? [] : ["parameters"])];
 }

@@ -1,15 +1,12 @@
 import { HttpError } from "../../extensions/http/http-error.ts";
 
 /**
- * The built-in losses of Tinker's interface, in terms of log-probs lp, those of the sampler q, r = exp(lp − q), advantages A and weights w
- * (1 if absent). They are minimised and summed over tokens and data.
+ * Losses of Tinker's interface, in terms of log-probs lp, those of the sampler q, r = exp(lp − q), advantages A and weights w (1 if absent).
+ * They are minimised and summed over tokens and data. Here are the two that can be linear in lp, and the SDK's usual one for reinforcement.
  *
- *   cross_entropy        −w lp                             importance_sampling   −w r A
- *   ppo                  −w min(r A, clip(r, lo, hi) A)    cispo                 −w stop_gradient(clip(r, lo, hi)) A lp
- *   dro                  −w (lp A − β/2 (lp − q)²)         gspo                  −w min(s A, clip(s, lo, hi) A)
+ *   cross_entropy   −w lp       importance_sampling   −w r A       cispo   −w stop_gradient(clip(r, lo, hi)) A lp
  *
- * s is the sequence's ratio exp(mean(lp − q)) over the tokens whose w (or A, where there is no w) is not 0 (arXiv:2507.18071). Bounds lo
- * and hi are `clip_low_threshold` and `clip_high_threshold`. Defaults 0.8 and 1.2. β is `beta`. Default 0.05.
+ * Bounds lo and hi are `clip_low_threshold` and `clip_high_threshold`. Defaults 0.8 and 1.2.
  */
 export interface LossInputs {
   readonly logprobs: readonly number[];
@@ -29,7 +26,6 @@ interface Loss {
   readonly evaluate: (inputs: LossInputs) => LossOfDatum;
 }
 
-const clipSettings = ["clip_low_threshold", "clip_high_threshold"];
 const policyInputs = ["advantages", "logprobs"];
 
 const losses: Readonly<Record<string, Loss>> = {
@@ -46,28 +42,14 @@ const losses: Readonly<Record<string, Loss>> = {
       return { loss: -w * ratio * A, weight: w * ratio * A };
     }),
   },
-  ppo: {
-    required: policyInputs,
-    settings: clipSettings,
-    evaluate: perToken((lp, w, A, q, config) => surrogate(Math.exp(lp - q), A, w, config)),
-  },
   cispo: {
     required: policyInputs,
-    settings: clipSettings,
-    evaluate: perToken((lp, w, A, q, config) => {
-      const clipped = clip(Math.exp(lp - q), config);
+    settings: ["clip_low_threshold", "clip_high_threshold"],
+    evaluate: perToken((lp, w, A, q, { clip_low_threshold: low = 0.8, clip_high_threshold: high = 1.2 }) => {
+      const clipped = Math.min(Math.max(Math.exp(lp - q), low), high);
       return { loss: -w * clipped * A * lp, weight: w * clipped * A };
     }),
   },
-  dro: {
-    required: policyInputs,
-    settings: ["beta"],
-    evaluate: perToken((lp, w, A, q, { beta = 0.05 }) => {
-      const drift = lp - q;
-      return { loss: -w * (lp * A - (beta / 2) * drift ** 2), weight: w * (A - beta * drift) };
-    }),
-  },
-  gspo: { required: policyInputs, settings: clipSettings, evaluate: sequenceRatio },
 };
 
 /** Names of the losses that this server computes. */
@@ -119,37 +101,13 @@ export function evaluateLoss(name: string, inputs: LossInputs): LossOfDatum {
   });
 }
 
-/** The numbers of each token, by the letters above. */
-function tokensOf({ logprobs, inputs: { weights, advantages, logprobs: sampled } }: LossInputs) {
-  return logprobs.map((lp, t) => ({ lp, w: weights?.[t] ?? 1, A: advantages?.[t] ?? 0, q: sampled?.[t] ?? 0 }));
-}
-
-function summed(parts: readonly { readonly loss: number; readonly weight: number }[]): LossOfDatum {
-  return { loss: parts.reduce((sum, { loss }) => sum + loss, 0), weights: parts.map(({ weight }) => weight) };
-}
-
 function perToken(
   token: (lp: number, w: number, A: number, q: number, config: LossInputs["config"]) => { loss: number; weight: number },
 ): Loss["evaluate"] {
-  return (given) => summed(tokensOf(given).map(({ lp, w, A, q }) => token(lp, w, A, q, given.config)));
-}
-
-function sequenceRatio(given: LossInputs): LossOfDatum {
-  const tokens = tokensOf(given);
-  const counts = ({ w, A }: { w: number; A: number }) => (given.inputs.weights === undefined ? A : w) !== 0;
-  const drifts = tokens.filter(counts).map(({ lp, q }) => lp - q);
-  const ratio = drifts.length === 0 ? 1 : Math.exp(drifts.reduce((sum, drift) => sum + drift, 0) / drifts.length);
-  return summed(tokens.map((each) => (counts(each) ? surrogate(ratio, each.A, each.w, given.config) : { loss: 0, weight: 0 })));
-}
-
-/** −w min(r A, clip(r) A), whose derivative is 0 where the clipped term is the smaller one. */
-function surrogate(ratio: number, A: number, w: number, config: LossInputs["config"]): { loss: number; weight: number } {
-  const [free, clipped] = [ratio * A, clip(ratio, config) * A];
-  return { loss: -w * Math.min(free, clipped), weight: free <= clipped ? w * free : 0 };
-}
-
-function clip(ratio: number, { clip_low_threshold = 0.8, clip_high_threshold = 1.2 }: LossInputs["config"]): number {
-  return Math.min(Math.max(ratio, clip_low_threshold), clip_high_threshold);
+  return ({ logprobs, inputs: { weights, advantages, logprobs: sampled }, config }) => {
+    const parts = logprobs.map((lp, t) => token(lp, weights?.[t] ?? 1, advantages?.[t] ?? 0, sampled?.[t] ?? 0, config));
+    return { loss: parts.reduce((sum, { loss }) => sum + loss, 0), weights: parts.map(({ weight }) => weight) };
+  };
 }
 
 function listed(names: readonly string[]): string {

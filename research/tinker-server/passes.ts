@@ -4,11 +4,8 @@ import type { Weights } from "../../src/core/policy.ts";
 import { present } from "../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
 import type { Engine } from "../../src/engines/engine.ts";
+import type { ServedModel } from "./local-model.ts";
 import { evaluateLoss, isLinear, requireLoss } from "./losses.ts";
-import type { ServedModel } from "./served-model.ts";
-
-/** Context tokens of a pass, repeated for every run of targets: more would not fit in memory. */
-const maxContextTokens = 2e7;
 
 /** @throws HttpError naming the first thing that this server does not compute */
 export function requirePass({ data, lossFn, config }: ForwardBackwardCall, { vocabularySize, maxLength }: ServedModel): void {
@@ -21,8 +18,7 @@ export function requirePass({ data, lossFn, config }: ForwardBackwardCall, { voc
     };
     if (tokens.length === 0) refuse("model_input", "empty", "at least one token");
     if (tokens.length >= maxLength) refuse("length", tokens.length, `less than ${maxLength} tokens, the model's length`);
-    if (targets.length === 0 || targets.length % tokens.length !== 0)
-      refuse("number of target_tokens", targets.length, `${tokens.length}, one a token, or a multiple of it`);
+    if (targets.length !== tokens.length) refuse("number of target_tokens", targets.length, `${tokens.length}, one a token`);
     for (const [name, ids] of [["model_input", tokens] as const, ["target_tokens", targets] as const]) {
       const bad = ids.find((id) => !(id >= 0 && id < vocabularySize));
       if (bad !== undefined) refuse(`a token in ${name}`, bad, `0 to ${vocabularySize - 1}`);
@@ -33,12 +29,6 @@ export function requirePass({ data, lossFn, config }: ForwardBackwardCall, { voc
       if (bad !== undefined) refuse(`a number in ${name}`, bad, "finite numbers");
     }
   });
-  const context = data.reduce(
-    (sum, { tokens, targets }) => sum + runsOf(tokens, targets).reduce((s, { before }) => s + before, 0),
-    0,
-  );
-  if (context > maxContextTokens)
-    throw new HttpError(422, "targets that are not the next token", context, { expected: "shorter or fewer data" });
 }
 
 /** Runs a pass on an engine. @returns log-probs of the targets in the shape of the request, and the summed loss */
@@ -95,22 +85,16 @@ interface Run {
   readonly at: readonly number[];
 }
 
-/**
- * Cuts a datum into runs. Where targets are the tokens shifted by one, as in text, there is one run. A target that is not the next token
- * ends a run. Of several targets a token, the first may go on, and each of the others is a run of its own.
- */
+/** Cuts a datum into runs. Where targets are the tokens shifted by one, as in text, there is one run. A target that is not the next token ends one. */
 function runsOf(tokens: readonly TokenId[], targets: readonly TokenId[]): Run[] {
-  const width = targets.length / tokens.length;
   const runs: { before: number; targets: TokenId[]; at: number[] }[] = [];
   let open: (typeof runs)[number] | undefined;
   for (const [at, target] of targets.entries()) {
-    const before = Math.floor(at / width) + 1;
-    const isFirst = at % width === 0;
-    const run = isFirst && open !== undefined ? open : { before, targets: [], at: [] };
+    const run = open ?? { before: at + 1, targets: [], at: [] };
     if (run !== open) runs.push(run);
     run.targets.push(target);
     run.at.push(at);
-    if (isFirst) open = target === tokens[before] ? run : undefined;
+    open = target === tokens[at + 1] ? run : undefined;
   }
   return runs;
 }

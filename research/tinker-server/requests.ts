@@ -6,8 +6,6 @@ const said = { ignores: ["type"] };
 const saidAndNoted = { ignores: ["type", "user_metadata"] };
 
 const seqId = z.int().min(0).nullish();
-/** After which a checkpoint is gone. At most a hundred years: dates end. */
-const ttlSeconds = z.int().min(1).max(3_155_760_000).nullish();
 /** Number of top candidates whose log-probs are returned for each token. */
 const candidates = z
   .int()
@@ -74,7 +72,6 @@ export const saveWeightsSchema = door(
     seq_id: seqId,
     path: z.string().nullish(),
     overwrite: z.boolean().default(false),
-    ttl_seconds: ttlSeconds,
   },
   saidAndNoted,
 );
@@ -87,7 +84,6 @@ export const saveForSamplerSchema = door(
     path: z.string().nullish(),
     sampling_session_seq_id: z.int().nullish(),
     kind: z.enum(["snapshot", "inflight"]).default("snapshot"),
-    ttl_seconds: ttlSeconds,
   },
   saidAndNoted,
 );
@@ -141,19 +137,8 @@ export const sampleSchema = door(
     prompt_logprobs: z.boolean().nullish(),
     topk_prompt_logprobs: candidates,
     topk_sample_logprobs: candidates,
-    prompt_logprobs_last_n: z.int().min(1).nullish(),
-    /** Row i has ids to score behind token i of the prompt; −1 asks for nothing. With the two lists of indices, listed cells alone (CSR). */
-    target_prompt_logprobs: door("target_prompt_logprobs of asample", {
-      data: z.array(z.int().min(-1)).max(4096),
-      dtype: z.literal("int64"),
-      shape: z.tuple([z.int().min(0), z.int().min(0)]),
-      sparse_crow_indices: z.array(z.int().min(0)).nullish(),
-      sparse_col_indices: z.array(z.int().min(0)).nullish(),
-    }).nullish(),
-    prompt_alt_tokens_k: z.int().nullish(),
-    record_stability_info: z.boolean().nullish(),
   },
-  said,
+  { ...said, neutral: { prompt_alt_tokens_k: 0, record_stability_info: false } },
 );
 export type SampleBody = z.output<typeof sampleSchema>;
 

@@ -7,17 +7,18 @@ import { ShapeError } from "../../src/core/errors.ts";
 import {
   type CheckpointPath,
   formatCheckpointPath,
+  parseCheckpointKind,
   parseCheckpointName,
   parseCheckpointPath,
   parseModelId,
 } from "./checkpoints.ts";
-import { requireFit } from "./models.ts";
+import type { ServedModel, Trained } from "./local-model.ts";
 import { requirePass } from "./passes.ts";
 import * as schemas from "./requests.ts";
 import type { SamplerSource } from "./samplers.ts";
 import { checkSample, drawSamples } from "./sampling.ts";
-import type { ServedModel, Trained } from "./served-model.ts";
-import { adapterReply, fingerprintOf, modelReply, type Service } from "./service.ts";
+import { adapterReply, fingerprintOf, modelReply, requireFit, type Service } from "./service.ts";
+import { archive } from "./tar.ts";
 import { decodeForwardBackward, encodeForwardBackwardResult, encodeSamples } from "./wire.ts";
 
 export interface RouteRequest {
@@ -33,6 +34,47 @@ const pollMs = 20_000;
 
 const acknowledged = (requestId: string, more: object = {}): Reply => ({ json: { request_id: requestId, ...more } });
 
+/** What clients read, behind /api/v1/. @returns undefined if there is no such route */
+export async function getRoute(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
+  const [first, second, third, ...rest] = parts;
+  if (parts.length === 1 && first === "healthz") return { json: { status: "ok" } };
+  if (parts.length === 1 && first === "get_server_capabilities") return { json: capabilities(service) };
+  if (parts.length === 2 && first === "samplers" && second !== undefined) {
+    const { base, path } = samplingOf(service, second);
+    return { json: { sampler_id: second, base_model: base.name, model_path: path ?? null } };
+  }
+  const [action, name, kind = "sampler_weights", ...more] = rest.reverse();
+  const isCheckpoint = first === "training_runs" && third === "checkpoints" && name !== undefined && more.length === 0;
+  if (!isCheckpoint || (action !== "archive" && action !== "download")) return undefined;
+  const { folder } = await service.store.find(checkpointOf(second, kind, name));
+  if (action === "archive") return { location: `/api/v1/${[...parts.slice(0, -1), "download"].join("/")}` };
+  return { bytes: await archive(folder), type: "application/octet-stream" };
+}
+
+/** @returns undefined if there is no such route */
+export async function deleteRoute(service: Service, parts: readonly string[]): Promise<Reply | undefined> {
+  const [first, model, third, kind, name] = parts;
+  if (first !== "training_runs" || third !== "checkpoints" || parts.length !== 5) return undefined;
+  const path = checkpointOf(model, kind, name);
+  await service.store.remove(path);
+  await service.samplers.drop(formatCheckpointPath(path));
+  return { status: 204 };
+}
+
+function checkpointOf(model = "", kind = "", name = ""): CheckpointPath {
+  return { model: parseModelId(model), kind: parseCheckpointKind(kind), name: parseCheckpointName(name) };
+}
+
+function capabilities({ options }: Service): object {
+  const supported_models = options.models.map(({ name, maxLength }) => ({
+    model_name: name,
+    max_context_length: maxLength,
+    trainable: true,
+    sampleable: true,
+  }));
+  return { supported_models };
+}
+
 /** Routes that clients post to, behind /api/v1/. */
 export const postRoutes: Readonly<Record<string, Route>> = {
   "client/config": () => ({
@@ -44,29 +86,30 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   "client/dynamic_config": () => ({ json: { sample_cancel_enabled: true } }),
   telemetry: () => ({ json: { status: "accepted" } }),
 
-  create_session: ({ sessions }, { body }) => {
-    const { id } = sessions.create(parseBody(body, schemas.createSessionSchema).tags);
+  create_session: (service, { body }) => {
+    parseBody(body, schemas.createSessionSchema);
     const info_message = "Adapters have no part in the unembedding here: train_unembed is not honoured.";
-    return { json: { type: "create_session", session_id: id, info_message, warning_message: null, error_message: null } };
+    const session_id = service.openSession();
+    return { json: { type: "create_session", session_id, info_message, warning_message: null, error_message: null } };
   },
 
-  session_heartbeat: ({ sessions }, { body }) => {
-    sessions.find(parseBody(body, schemas.sessionSchema).session_id, 410);
+  session_heartbeat: (service, { body }) => {
+    service.requireSession(parseBody(body, schemas.sessionSchema).session_id, 410);
     return { json: { type: "session_heartbeat" } };
   },
 
   create_model: (service, { body }) => {
     const { session_id, model_seq_id, base_model, lora_config } = parseBody(body, schemas.createModelSchema);
-    const session = service.sessions.find(session_id);
+    service.requireSession(session_id);
     const base = service.samplers.base(base_model);
-    const id = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
+    const id = parseModelId(`${session_id}:train:${model_seq_id ?? service.nextNumber(session_id)}`);
     const trained = trainedBy(lora_config, base);
-    return acknowledged(service.createModel(id, session.id, base, trained), modelReply(id, base, trained));
+    const reply = modelReply(id, base, trained);
+    return acknowledged(service.createModel({ id, session: session_id, base, trained }, reply), reply);
   },
 
-  get_info: ({ models }, { body }) => {
-    const { identity } = models.find(parseBody(body, schemas.modelSchema).model_id);
-    const { id, base, trained } = identity;
+  get_info: (service, { body }) => {
+    const { id, base, trained } = service.model(parseBody(body, schemas.modelSchema).model_id).identity;
     return {
       json: {
         type: "get_info",
@@ -82,9 +125,9 @@ export const postRoutes: Readonly<Record<string, Route>> = {
 
   unload_model: (service, { body }) => {
     const { model_id } = parseBody(body, schemas.modelSchema);
-    service.models.find(model_id);
+    service.model(model_id);
     const id = service.later(async () => {
-      await service.models.unload(model_id);
+      await service.unload(model_id);
       return { json: { type: "unload_model", model_id, status: "unloaded" } };
     });
     return acknowledged(id, { model_id });
@@ -96,7 +139,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
       throw new HttpError(415, "content-type of forward_backward", contentType, { expected: "application/x-protobuf", hint });
     }
     const request = decoded(body);
-    const model = service.models.find(request.modelId);
+    const model = service.model(request.modelId);
     const work = async () => {
       const result = await model.pass(request);
       return { protobuf: encodeForwardBackwardResult(result, request.lossFn) };
@@ -111,7 +154,7 @@ export const postRoutes: Readonly<Record<string, Route>> = {
 
   optim_step: (service, { body }) => {
     const { model_id, seq_id, adam_params: adam } = parseBody(body, schemas.optimStepSchema);
-    const model = service.models.find(model_id);
+    const model = service.model(model_id);
     const options = {
       learningRate: adam.learning_rate,
       beta1: adam.beta1,
@@ -129,31 +172,29 @@ export const postRoutes: Readonly<Record<string, Route>> = {
   },
 
   save_weights: (service, { body }) => {
-    const { model_id, seq_id, path: name, overwrite, ttl_seconds } = parseBody(body, schemas.saveWeightsSchema);
-    const model = service.models.find(model_id);
+    const { model_id, seq_id, path: name, overwrite } = parseBody(body, schemas.saveWeightsSchema);
+    const model = service.model(model_id);
     const given = name ?? `step-${model.steps}-${randomUUID().slice(0, 8)}`;
-    const check = () =>
-      service.takeName({ model: model.identity.id, kind: "weights", name: parseCheckpointName(given) }, overwrite);
+    const check = () => service.store.take(checkpointOf(model.identity.id, "weights", given), overwrite);
     const work = async (path: CheckpointPath) => {
-      await model.save(service.store, path, true, ttl_seconds).finally(() => service.store.release(path));
+      await model.save(service.store, path, true);
       return { json: { type: "save_weights", path: formatCheckpointPath(path) } };
     };
     return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_weights", body), check, work), { model_id });
   },
 
   save_weights_for_sampler: (service, { body }) => {
-    const { model_id, seq_id, path: given, sampling_session_seq_id, ttl_seconds } = parseBody(body, schemas.saveForSamplerSchema);
-    const model = service.models.find(model_id);
+    const { model_id, seq_id, path: given, sampling_session_seq_id } = parseBody(body, schemas.saveForSamplerSchema);
+    const model = service.model(model_id);
     const { session, base } = model.identity;
     const name = given ?? `session-${sampling_session_seq_id ?? 0}-${randomUUID().slice(0, 8)}`;
-    const check = () =>
-      service.takeName({ model: model.identity.id, kind: "sampler_weights", name: parseCheckpointName(name) }, false);
+    const check = () => service.store.take(checkpointOf(model.identity.id, "sampler_weights", name), false);
     const work = async (path: CheckpointPath) => {
-      await model.saveForSampler(service.store, service.samplers, path, ttl_seconds).finally(() => service.store.release(path));
+      await model.saveForSampler(service.store, service.samplers, path);
       const saved = { type: "save_weights_for_sampler", path: formatCheckpointPath(path), sampling_session_id: null };
       if (given != null) return { json: saved };
       const id = `${session}:sample:${name}`;
-      service.sessions.addSampling({ id, session, base: base.name, path: formatCheckpointPath(path) });
+      service.samplings.set(id, { base, path: formatCheckpointPath(path) });
       return { json: { ...saved, path: null, sampling_session_id: id } };
     };
     return acknowledged(service.inOrder(model, seq_id, fingerprintOf("save_for_sampler", body), check, work), { model_id });
@@ -165,11 +206,11 @@ export const postRoutes: Readonly<Record<string, Route>> = {
     if (model_id == null) {
       if (session_id == null)
         throw new HttpError(422, "model_id", undefined, { expected: "model_id, or session_id with model_seq_id" });
-      const session = service.sessions.find(session_id);
-      const id = parseModelId(`${session.id}:train:${model_seq_id ?? session.count++}`);
-      return acknowledged(await service.createFromCheckpoint(id, session.id, path, optimizer, base_model), { model_id: id });
+      service.requireSession(session_id);
+      const id = parseModelId(`${session_id}:train:${model_seq_id ?? service.nextNumber(session_id)}`);
+      return acknowledged(await service.createFromCheckpoint(id, session_id, path, optimizer, base_model), { model_id: id });
     }
-    const model = service.models.find(model_id);
+    const model = service.model(model_id);
     const fingerprint = fingerprintOf("load_weights", body);
     const known = model.sequencer.repeated(model.sequencer.numberOf(seq_id), fingerprint);
     if (known !== undefined) return acknowledged(known, { model_id });
@@ -189,10 +230,9 @@ export const postRoutes: Readonly<Record<string, Route>> = {
 
   create_sampling_session: async (service, { body }) => {
     const request = parseBody(body, schemas.createSamplingSessionSchema);
-    const session = service.sessions.find(request.session_id);
-    const { base, path } = await service.samplers.source(request);
-    const id = `${session.id}:sample:${request.sampling_session_seq_id}`;
-    service.sessions.addSampling({ id, session: session.id, base: base.name, path });
+    service.requireSession(request.session_id);
+    const id = `${request.session_id}:sample:${request.sampling_session_seq_id}`;
+    service.samplings.set(id, await service.samplers.source(request));
     return { json: { type: "create_sampling_session", sampling_session_id: id } };
   },
 
@@ -235,8 +275,13 @@ export const postRoutes: Readonly<Record<string, Route>> = {
 
 async function sourceOf(service: Service, request: schemas.SampleBody): Promise<SamplerSource> {
   if (request.sampling_session_id == null) return service.samplers.source(request);
-  const { base, path } = service.sessions.sampling(request.sampling_session_id);
-  return { base: service.samplers.base(base), path };
+  return samplingOf(service, request.sampling_session_id);
+}
+
+function samplingOf({ samplings }: Service, id: string): SamplerSource {
+  const sampling = samplings.get(id);
+  if (sampling === undefined) throw new HttpError(404, "sampling session", id, { expected: "one of an open session" });
+  return sampling;
 }
 
 function decoded(body: Buffer): ForwardBackwardRequest {

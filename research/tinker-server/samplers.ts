@@ -1,17 +1,13 @@
-import { randomUUID } from "node:crypto";
 import { HttpError } from "../../extensions/http/http-error.ts";
 import type { Logprobs } from "../../src/core/policy.ts";
 import type { ActionInContext } from "../../src/core/trajectory.ts";
 import type { ForwardOptions, SampledAction, SampleRequest } from "../../src/engines/engine.ts";
-import type { CheckpointStore } from "./checkpoints.ts";
-import { formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
-import type { ServedModel } from "./served-model.ts";
+import { type CheckpointStore, formatCheckpointPath, parseCheckpointPath } from "./checkpoints.ts";
+import type { ServedModel } from "./local-model.ts";
 
 /** A source of samples: frozen weights of a model in training, or an engine that holds saved ones. */
 export interface OpenSampler {
   sample(request: SampleRequest): Promise<SampledAction>;
-  /** Says that nothing continues the context of this key. */
-  release(cacheKey: string): void;
   logprobs(samples: readonly ActionInContext[], options: ForwardOptions): Promise<Logprobs>;
   dispose(): Promise<void>;
 }
@@ -30,17 +26,17 @@ interface Shelved {
   users: number;
 }
 
+const mostOpen = 4;
+
 /** The samplers in memory: those used last, up to a limit. Others are on disk, and are reopened on demand. */
 export class Samplers {
   readonly #shelf = new Map<string, Shelved>();
   readonly #store: CheckpointStore;
   readonly #models: readonly ServedModel[];
-  readonly #most: number;
 
-  constructor(models: readonly ServedModel[], store: CheckpointStore, most: number) {
+  constructor(models: readonly ServedModel[], store: CheckpointStore) {
     this.#models = models;
     this.#store = store;
-    this.#most = most;
   }
 
   /** @throws HttpError for a base or a checkpoint that is not there */
@@ -64,14 +60,14 @@ export class Samplers {
   /** Puts a sampler that is open already on the shelf. @param owner the model whose engine it shares */
   async put(path: string, sampler: OpenSampler, owner: string): Promise<void> {
     await this.drop(path);
-    this.#shelf.set(path, { opened: Promise.resolve(keeping(sampler)), owner, users: 0 });
+    this.#shelf.set(path, { opened: Promise.resolve(sampler), owner, users: 0 });
     await this.#trim();
   }
 
   /** Uses a sampler, which stays open meanwhile. */
   async use<T>(source: SamplerSource, task: (sampler: OpenSampler) => Promise<T>): Promise<T> {
     const key = source.path ?? `base ${source.base.name}`;
-    const shelved = this.#shelf.get(key) ?? { opened: this.#open(source).then(keeping), owner: undefined, users: 0 };
+    const shelved = this.#shelf.get(key) ?? { opened: this.#open(source), owner: undefined, users: 0 };
     this.#shelf.delete(key);
     this.#shelf.set(key, shelved); // the newest is last
     shelved.users++;
@@ -109,30 +105,10 @@ export class Samplers {
 
   async #trim(): Promise<void> {
     for (const [path, shelved] of this.#shelf) {
-      if (this.#shelf.size <= this.#most) return;
+      if (this.#shelf.size <= mostOpen) return;
       if (shelved.users === 0) await this.drop(path);
     }
   }
-}
-
-/** Contexts whose computation a sampler keeps, within its cache's bytes: a rollout's next turn begins with its last one. */
-const keptContexts = 256;
-
-/** A sampler that keeps what it computed for the newest requests: requests have no key of their rollout, so the oldest go. */
-function keeping(sampler: OpenSampler): OpenSampler {
-  const keys: string[] = [];
-  return {
-    sample: async (request) => {
-      const cacheKey = randomUUID();
-      const action = await sampler.sample({ ...request, cacheKey });
-      keys.push(cacheKey);
-      if (keys.length > keptContexts) sampler.release(keys.shift() ?? cacheKey);
-      return action;
-    },
-    release: (cacheKey) => sampler.release(cacheKey),
-    logprobs: (samples, options) => sampler.logprobs(samples, options),
-    dispose: () => sampler.dispose(),
-  };
 }
 
 /** A base is sampled with an adapter that changes nothing: so its weights are shared with every model that is trained on it. */

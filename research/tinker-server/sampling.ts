@@ -1,13 +1,13 @@
 import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { HttpError } from "../../extensions/http/http-error.ts";
-import type { SampledSequence, SampleResult, TargetLogprobs, TopLogprobs } from "../../extensions/tinker/client/data.ts";
+import type { SampledSequence, SampleResult, TopLogprobs } from "../../extensions/tinker/client/data.ts";
 import { present } from "../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../src/engines/engine.ts";
+import type { ServedModel } from "./local-model.ts";
 import type { SampleBody } from "./requests.ts";
 import type { OpenSampler } from "./samplers.ts";
-import type { ServedModel } from "./served-model.ts";
 
 /** A sample request that was checked. */
 export interface CheckedSample {
@@ -16,16 +16,13 @@ export interface CheckedSample {
   readonly request: Omit<SampleRequest, "seed" | "context">;
   readonly seed: number;
   readonly promptLogprobs: boolean;
-  /** Tokens of the prompt's end that are scored. */
-  readonly scored: number;
   readonly topPrompt: number;
-  readonly targets: Targets | undefined;
   readonly top: number;
 }
 
 /** @throws HttpError naming what this server does not sample */
 export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTokens }: ServedModel): CheckedSample {
-  const { sampling_params: params, num_samples: samples, prompt_logprobs_last_n: lastN, target_prompt_logprobs: cells } = body;
+  const { sampling_params: params, num_samples: samples } = body;
   const prompt = body.prompt.chunks.flatMap(({ tokens }) => tokens);
   if (prompt.length === 0 || prompt.length >= maxLength)
     throw new HttpError(422, "tokens of the prompt", prompt.length, {
@@ -34,9 +31,6 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
   const outside = prompt.find((token) => token >= vocabularySize);
   if (outside !== undefined)
     throw new HttpError(422, "a token of the prompt", outside, { expected: `0 to ${vocabularySize - 1}` });
-  for (const key of ["prompt_alt_tokens_k", "record_stability_info"] as const)
-    if (body[key])
-      throw new HttpError(422, key, body[key], { expected: "nothing: this server has neither it nor stable_reinforce" });
   const top = body.topk_sample_logprobs;
   const reshaped = params.temperature !== 1 && params.temperature !== 0 && (params.top_k > 0 || params.top_p < 1);
   if (top > 0 && reshaped) {
@@ -64,9 +58,7 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
     // Seeds have 32 bits, with a sign: a client that has none sends −1 as 2³² − 1.
     seed: (params.seed ?? randomInt(2 ** 31)) | 0,
     promptLogprobs: body.prompt_logprobs === true,
-    scored: Math.min(lastN ?? prompt.length, prompt.length - 1),
     topPrompt: body.topk_prompt_logprobs,
-    targets: cells == null ? undefined : checkTargets(cells, prompt.length - 1, vocabularySize),
     top,
   };
 }
@@ -76,7 +68,7 @@ export function checkSample(body: SampleBody, { vocabularySize, maxLength, endTo
  * unaffected by temperature, top-k and top-p: those that a pass of training gives for the same tokens.
  */
 export async function drawSamples(sampler: OpenSampler, call: CheckedSample, signal: AbortSignal): Promise<SampleResult> {
-  const { prompt, samples, request, seed, promptLogprobs, topPrompt, targets, top } = call;
+  const { prompt, samples, request, seed, promptLogprobs, topPrompt, top } = call;
   setMaxListeners(0, signal); // each draw listens
   const draws = Array.from({ length: samples }, async (_, n): Promise<SampledSequence> => {
     const action = await sampler.sample({ ...request, context: prompt, seed: seed + n, signal });
@@ -100,82 +92,39 @@ export async function drawSamples(sampler: OpenSampler, call: CheckedSample, sig
       })),
     };
   });
-  const [sequences, scores, tops, targetPromptLogprobs] = await Promise.all([
+  const [sequences, scores, tops] = await Promise.all([
     Promise.all(draws),
-    promptLogprobs ? scorePrompt(sampler, call) : undefined,
+    promptLogprobs ? scorePrompt(sampler, prompt) : undefined,
     topPrompt > 0 ? topOfPrompt(sampler, call, signal) : undefined,
-    targets === undefined ? undefined : scoreTargets(sampler, prompt, targets),
   ]);
   return {
     sequences,
     ...(scores === undefined ? {} : { promptLogprobs: scores }),
     ...(tops === undefined ? {} : { topPromptLogprobs: tops }),
-    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs }),
   };
 }
 
-/** One number for each token; NaN for the first, and for those not requested. */
-async function scorePrompt(sampler: OpenSampler, { prompt, scored }: CheckedSample): Promise<number[]> {
-  if (scored === 0) return prompt.map(() => Number.NaN);
-  const at = prompt.length - scored;
-  const sample: ActionInContext = { trajectory: "prompt", turn: 0, context: prompt.slice(0, at), action: prompt.slice(at) };
+/** One number for each token; NaN for the first. */
+async function scorePrompt(sampler: OpenSampler, prompt: readonly TokenId[]): Promise<number[]> {
+  if (prompt.length === 1) return [Number.NaN];
+  const sample: ActionInContext = { trajectory: "prompt", turn: 0, context: prompt.slice(0, 1), action: prompt.slice(1) };
   const logprobs = await sampler.logprobs([sample], { temperature: 1 });
-  return [...Array<number>(at).fill(Number.NaN), ...logprobs.flat()];
+  return [Number.NaN, ...logprobs.flat()];
 }
 
-/** The most likely tokens at each place of the prompt: each is one draw of one token, and the draws share the prompt's computation. */
+/** The most likely tokens at each place of the prompt but the first: each is one draw of one token, and the draws share the prompt's computation. */
 async function topOfPrompt(
   sampler: OpenSampler,
-  { prompt, scored, topPrompt, seed }: CheckedSample,
+  { prompt, topPrompt, seed }: CheckedSample,
   signal: AbortSignal,
 ): Promise<TopLogprobs[]> {
-  const first = prompt.length - scored;
   return Promise.all(
     prompt.map(async (_, t): Promise<TopLogprobs> => {
-      if (t < first) return { tokens: [], logprobs: [] };
+      if (t === 0) return { tokens: [], logprobs: [] };
       const context = prompt.slice(0, t);
       const request = { context, maxTokens: 1, stopTokens: [], seed, temperature: 1, topLogprobs: topPrompt, signal };
       const { topTokens, topLogprobs } = await sampler.sample(request);
       return { tokens: topTokens?.[0] ?? [], logprobs: topLogprobs?.[0] ?? [] };
     }),
   );
-}
-
-type Cells = NonNullable<SampleBody["target_prompt_logprobs"]>;
-interface Targets extends Cells {
-  /** The row of each cell. */
-  readonly rows: readonly number[];
-}
-
-/** @param height the prompt's tokens less one @throws HttpError (422) if the cells are not those of a matrix of this height */
-function checkTargets(cells: Cells, height: number, vocabularySize: number): Targets {
-  const { data, shape, sparse_crow_indices: starts, sparse_col_indices: columns } = cells;
-  const rows =
-    starts == null
-      ? data.map((_, i) => Math.floor(i / shape[1]))
-      : starts
-          .slice(1)
-          .flatMap((end, row) =>
-            Array<number>(Math.max(0, Math.min(end, data.length) - present(starts[row], "the start of a row"))).fill(row),
-          );
-  const isFull =
-    starts == null ? data.length === height * shape[1] : starts.length === height + 1 && columns?.length === data.length;
-  if (shape[0] !== height || !isFull || rows.length !== data.length)
-    throw new HttpError(422, "target_prompt_logprobs.shape", shape, { expected: `${height} rows, the prompt's tokens less one` });
-  const outside = data.find((token) => token >= vocabularySize);
-  if (outside === undefined) return { ...cells, rows };
-  throw new HttpError(422, "target_prompt_logprobs", outside, { expected: `-1 to ${vocabularySize - 1}` });
-}
-
-/** The log-prob of each named token at its place of the prompt; 0 where none is named. */
-async function scoreTargets(sampler: OpenSampler, prompt: readonly TokenId[], targets: Targets): Promise<TargetLogprobs> {
-  const { data, shape, rows, sparse_crow_indices: rowStarts, sparse_col_indices: columns } = targets;
-  const samples = data.flatMap((token, i): ActionInContext[] => {
-    const context = prompt.slice(0, present(rows[i], "the row of a cell") + 1);
-    return token < 0 ? [] : [{ trajectory: `target ${i}`, turn: 0, context, action: [token] }];
-  });
-  const scored = samples.length === 0 ? [] : (await sampler.logprobs(samples, { temperature: 1 })).flat();
-  let next = 0;
-  const values = data.map((token) => (token < 0 ? 0 : present(scored[next++], "a scored cell")));
-  return { shape, values, rowStarts, columns };
 }

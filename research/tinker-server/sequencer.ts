@@ -12,24 +12,15 @@ const remembered = 2_000;
 
 /**
  * The requests of one model by number. They run in the order of the numbers, whatever the order of arrival. A repeat with the same content
- * gets the id of the first, one with other content is refused. A request that waits for a missing number fails after a time.
+ * gets the id of the first, one with other content is refused. A request waits for missing numbers before its own.
  *
  * The number of a refused request may be used again. If the next number arrives first, the refused one is skipped.
  */
 export class Sequencer {
   readonly #numbers = new Map<number, Numbered>();
-  /** For each request that waits for a number before its own, the function that makes it fail. */
-  readonly #failures = new Map<number, (error: unknown) => void>();
-  readonly #gapMs: number;
   #next = 1;
   #last = 0;
   #tail: Promise<unknown> = Promise.resolve();
-  #gap: NodeJS.Timeout | undefined;
-
-  /** @param gapMs longest that a request waits for a missing number before it */
-  constructor(gapMs: number) {
-    this.#gapMs = gapMs;
-  }
 
   /** Whether nothing was accepted yet. */
   get fresh(): boolean {
@@ -65,9 +56,9 @@ export class Sequencer {
    * @param register makes the future of the result, and returns its id
    */
   accept<T>(seqId: number, fingerprint: string, run: () => Promise<T>, register: (result: Promise<T>) => string): string {
-    let [start, fail]: [() => void, (error: unknown) => void] = [() => {}, () => {}];
-    const turn = new Promise<void>((resolve, reject) => {
-      [start, fail] = [resolve, reject];
+    let start = () => {};
+    const turn = new Promise<void>((resolve) => {
+      start = resolve;
     });
     const result = turn.then(run);
     const requestId = register(result);
@@ -76,7 +67,6 @@ export class Sequencer {
       this.#tail = before.then(start).then(() => result.catch(() => {}));
     };
     this.#numbers.set(seqId, { kind: "accepted", fingerprint, requestId, start: begin });
-    this.#failures.set(seqId, fail);
     this.#last = Math.max(this.#last, seqId);
     this.#advance();
     return requestId;
@@ -94,10 +84,6 @@ export class Sequencer {
     await this.#tail;
   }
 
-  close(): void {
-    clearTimeout(this.#gap);
-  }
-
   #advance(): void {
     for (;;) {
       const entry = this.#numbers.get(this.#next);
@@ -107,26 +93,8 @@ export class Sequencer {
         const { skipped } = entry;
         this.#tail = this.#tail.then(skipped);
       } else entry.start();
-      this.#failures.delete(this.#next);
       this.#numbers.delete(this.#next - remembered);
       this.#next++;
     }
-    clearTimeout(this.#gap);
-    this.#gap = undefined;
-    if (this.#last < this.#next) return;
-    this.#gap = setTimeout(() => this.#failBehindGap(), this.#gapMs);
-    this.#gap.unref();
-  }
-
-  /** Their numbers count as executed, so that the model continues once the missing request arrives. */
-  #failBehindGap(): void {
-    const missing = this.#next;
-    for (const [seqId, fail] of this.#failures) {
-      const hint = "Send the missing request again, then these.";
-      fail(new HttpError(422, `request ${missing} of the model`, "missing", { expected: `it before request ${seqId}`, hint }));
-      const entry = this.#numbers.get(seqId);
-      if (entry?.kind === "accepted") this.#numbers.set(seqId, { ...entry, start: () => {} });
-    }
-    this.#failures.clear();
   }
 }

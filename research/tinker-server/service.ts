@@ -1,75 +1,82 @@
-import { createHash } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { HttpError } from "../../extensions/http/http-error.ts";
-import { type CheckpointPath, CheckpointStore, formatCheckpointPath, type ModelId, parseCheckpointPath } from "./checkpoints.ts";
+import { Semaphore } from "../../src/core/semaphore.ts";
+import { type Checkpoint, CheckpointStore, formatCheckpointPath, type ModelId, parseCheckpointPath } from "./checkpoints.ts";
 import { Futures, type Outcome } from "./futures.ts";
-import { Models, requireFit } from "./models.ts";
-import { Samplers } from "./samplers.ts";
-import type { AdapterSettings, ServedModel, Trained } from "./served-model.ts";
-import { Sessions } from "./sessions.ts";
-import type { TrainedModel } from "./trained-model.ts";
+import type { AdapterSettings, ServedModel, Trained } from "./local-model.ts";
+import { type SamplerSource, Samplers } from "./samplers.ts";
+import { type ModelIdentity, TrainedModel } from "./trained-model.ts";
 
 export interface ServiceOptions {
   readonly models: readonly ServedModel[];
   /** Folder of checkpoints. */
   readonly store: string;
-  /** Folders that clients can load as `tinker://import/weights/NAME`. */
-  readonly imports: ReadonlyMap<string, string>;
-  readonly limits: {
-    /** Models in memory at once. */
-    readonly models: number;
-    /** Sessions at a time. Default 1024. */
-    readonly sessions?: number;
-    /** Bytes of all models together. */
-    readonly bytes: number;
-    /** Requests that were acknowledged and are not done. Beyond it clients get 429. */
-    readonly queue: number;
-    /** Bytes of results that wait to be fetched, and a while longer. Default 512 MiB. */
-    readonly results?: number;
-    /** Samplers in memory at once. */
-    readonly samplers: number;
-  };
-  /** After so long without a request a session is over, and its models are unloaded. */
-  readonly sessionMs: number;
 }
 
 /** The state of a server: sessions, models, samplers, checkpoints, and results that wait to be fetched. */
 export class Service {
   readonly options: ServiceOptions;
-  readonly futures: Futures;
+  readonly futures = new Futures();
   /** Samples that are being drawn, by the id of their future. */
   readonly cancellable = new Map<string, AbortController>();
   readonly store: CheckpointStore;
   readonly samplers: Samplers;
-  readonly sessions: Sessions;
-  readonly models: Models;
+  /** Samplers that clients named once, to be sampled many times. */
+  readonly samplings = new Map<string, SamplerSource>();
+  /** The number of models of each session that the client did not number. */
+  readonly #sessions = new Map<string, number>();
+  /** Undefined while a model is opened. */
+  readonly #models = new Map<string, TrainedModel | undefined>();
+  /** Passes and steps run one at a time, whichever model they are of: they would only share the processor. */
+  readonly #oneAtATime = new Semaphore(1);
 
   constructor(options: ServiceOptions) {
     this.options = options;
-    this.futures = new Futures(options.limits.results);
-    this.store = new CheckpointStore(options.store, options.models, options.imports);
-    this.samplers = new Samplers(options.models, this.store, options.limits.samplers);
-    this.sessions = new Sessions(options.sessionMs, options.limits.sessions ?? 1024, (session) =>
-      this.models.unloadSession(session),
-    );
-    this.models = new Models(this.samplers, this.sessions, options.limits);
+    this.store = new CheckpointStore(options.store);
+    this.samplers = new Samplers(options.models, this.store);
   }
 
   async close(): Promise<void> {
-    this.sessions.close();
-    await this.models.close();
+    for (const id of [...this.#models.keys()]) await this.unload(id);
     await this.samplers.close();
   }
 
-  /** @throws HttpError (429) while too many requests wait */
-  requireRoom(): void {
-    const { queue } = this.options.limits;
-    if (this.futures.pending >= queue)
-      throw new HttpError(429, "waiting requests", this.futures.pending, { expected: `less than ${queue}`, retryAfter: 1 });
+  openSession(): string {
+    const id = `session-${randomUUID()}`;
+    this.#sessions.set(id, 0);
+    return id;
+  }
+
+  /** @throws HttpError if it is not open */
+  requireSession(id: string, status = 404): void {
+    if (!this.#sessions.has(id)) throw new HttpError(status, "session", id, { expected: "an open session" });
+  }
+
+  /** The number of a session's next model whose client gave none. */
+  nextNumber(session: string): number {
+    const number = this.#sessions.get(session) ?? 0;
+    this.#sessions.set(session, number + 1);
+    return number;
+  }
+
+  /** @throws HttpError if it is not loaded */
+  model(id: string): TrainedModel {
+    const model = this.#models.get(id);
+    if (model !== undefined) return model;
+    throw new HttpError(404, "model", id, {
+      expected: "a loaded model",
+      hint: "It was unloaded, its session ended, or the server was restarted: create a model and load the last checkpoint.",
+    });
+  }
+
+  async unload(id: string): Promise<void> {
+    const model = this.#models.get(id);
+    this.#models.delete(id);
+    await model?.dispose(this.samplers);
   }
 
   /** Makes a future of work that has no number. */
   later(work: () => Promise<Outcome>): string {
-    this.requireRoom();
     return this.futures.add(work());
   }
 
@@ -91,7 +98,6 @@ export class Service {
     const number = sequencer.numberOf(seqId);
     const known = sequencer.repeated(number, fingerprint);
     if (known !== undefined) return known;
-    this.requireRoom();
     let checked: Checked;
     try {
       checked = check();
@@ -99,50 +105,48 @@ export class Service {
       sequencer.refuse(number, () => backward && model.passFailed(error));
       throw error;
     }
-    const run = () => this.models.compute(() => work(checked));
+    const run = () => this.#oneAtATime.run(() => work(checked));
     return sequencer.accept(number, fingerprint, run, (result) => this.futures.add(result));
   }
 
-  /** Begins to create a model. @returns the id of the future */
-  createModel(id: ModelId, session: string, base: ServedModel, trained: Trained): string {
-    if (this.models.has(id)) throw new HttpError(422, "model_seq_id", id, { expected: "a number that was not used" });
-    this.models.reserve(id, base, trained);
+  /** Begins to create a model. @returns the id of the future @throws HttpError if its number was used */
+  createModel(identity: ModelIdentity, reply: object, from?: Checkpoint, optimizer = false): string {
+    const { id } = identity;
+    if (this.#models.has(id)) throw new HttpError(422, "model_seq_id", id, { expected: "a number that was not used" });
+    this.#models.set(id, undefined);
     return this.later(async () => {
-      await this.models.compute(() => this.models.open({ id, session, base, trained }));
-      return { json: modelReply(id, base, trained) };
+      try {
+        this.#models.set(id, await this.#oneAtATime.run(() => TrainedModel.open(identity, from, optimizer)));
+      } catch (error) {
+        this.#models.delete(id);
+        throw error;
+      }
+      return { json: reply };
     });
   }
 
-  async createFromCheckpoint(
-    id: ModelId,
-    session: string,
-    path: string,
-    optimizer: boolean,
-    base?: string | null,
-  ): Promise<string> {
-    if (this.models.has(id)) throw new HttpError(422, "model_seq_id", id, { expected: "a number that was not used" });
+  /** @returns the id of the future @throws HttpError for a checkpoint that is not there, or of another base */
+  async createFromCheckpoint(id: ModelId, session: string, path: string, optimizer: boolean, named?: string | null) {
     const checkpoint = await this.store.find(parseCheckpointPath(path, "weights"));
     const { baseModel, trained } = checkpoint.record;
-    if (base != null && base !== baseModel)
-      throw new HttpError(422, "base_model", base, { expected: `${baseModel}, of the checkpoint` });
+    if (named != null && named !== baseModel)
+      throw new HttpError(422, "base_model", named, { expected: `${baseModel}, of the checkpoint` });
     requireFit(checkpoint, trained, optimizer);
-    const served = this.samplers.base(baseModel);
-    this.models.reserve(id, served, trained);
-    return this.later(async () => {
-      await this.models.compute(() => this.models.open({ id, session, base: served, trained }, { checkpoint, optimizer }));
-      return { json: { type: "load_weights", path, model_id: id } };
-    });
+    const identity = { id, session, base: this.samplers.base(baseModel), trained };
+    return this.createModel(identity, { type: "load_weights", path, model_id: id }, checkpoint, optimizer);
   }
+}
 
-  /** Takes a name for a checkpoint. @throws HttpError if it is used, unless it may be overwritten */
-  takeName(path: CheckpointPath, overwrite: boolean): CheckpointPath {
-    if (this.store.taken(path) && !overwrite) {
-      const hint = "Names of checkpoints are used once: number them with the step.";
-      throw new HttpError(422, formatCheckpointPath(path), "already exists", { hint });
-    }
-    this.store.reserve(path);
-    return path;
-  }
+/** @throws HttpError for a checkpoint that does not fit what is to be trained */
+export function requireFit({ path, record, state }: Checkpoint, trained: Trained, optimizer: boolean): void {
+  const where = formatCheckpointPath(path);
+  const rankOf = (each: Trained) => (each === "full" ? "the whole model" : `rank ${each.rank}`);
+  if (rankOf(record.trained) !== rankOf(trained))
+    throw new HttpError(422, `weights of ${where}`, rankOf(record.trained), { expected: rankOf(trained) });
+  if (optimizer && state === undefined)
+    throw new HttpError(422, `optimiser of ${where}`, undefined, {
+      expected: "a checkpoint of save_weights, or optimizer: false",
+    });
 }
 
 export function fingerprintOf(path: string, body: Uint8Array): string {

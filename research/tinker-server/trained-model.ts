@@ -4,27 +4,22 @@ import { EngineError, reasonOf } from "../../src/core/errors.ts";
 import type { StepReport } from "../../src/core/policy.ts";
 import type { StepOptions } from "../../src/engines/engine.ts";
 import { type Checkpoint, type CheckpointPath, type CheckpointStore, formatCheckpointPath, type ModelId } from "./checkpoints.ts";
+import type { OpenedModel, ServedModel, Trained } from "./local-model.ts";
 import { runPass } from "./passes.ts";
 import type { Samplers } from "./samplers.ts";
 import { Sequencer } from "./sequencer.ts";
-import type { OpenedModel, ServedModel, Trained } from "./served-model.ts";
-
-/** Longest that a request waits for one that is numbered before it. */
-const gapMs = 60_000;
 
 export interface ModelIdentity {
   readonly id: ModelId;
   readonly session: string;
   readonly base: ServedModel;
   readonly trained: Trained;
-  readonly createdAt: Date;
 }
 
 /** One model of a client: an engine, the order of its requests, and whether its last pass failed. */
 export class TrainedModel {
   readonly identity: ModelIdentity;
-  readonly sequencer = new Sequencer(gapMs);
-  lastUsed = Date.now();
+  readonly sequencer = new Sequencer();
   #opened: OpenedModel;
   #steps = 0;
   /** Whether a pass has left a gradient since the last step. */
@@ -35,6 +30,14 @@ export class TrainedModel {
   constructor(identity: ModelIdentity, opened: OpenedModel) {
     this.identity = identity;
     this.#opened = opened;
+  }
+
+  /** Opens a model, with the weights of a checkpoint where one is given. */
+  static async open(identity: ModelIdentity, from?: Checkpoint, optimizer = false): Promise<TrainedModel> {
+    const { base, trained } = identity;
+    const model = new TrainedModel(identity, await base.open(trained, optimizer ? undefined : from?.folder));
+    if (optimizer && from !== undefined) await model.load(from, true);
+    return model;
   }
 
   get steps(): number {
@@ -86,31 +89,19 @@ export class TrainedModel {
     }
   }
 
-  /**
-   * @param optimizer whether moments and step count are kept too
-   * @param ttlSeconds after which the checkpoint is gone; for good if left out
-   */
-  async save(store: CheckpointStore, path: CheckpointPath, optimizer: boolean, ttlSeconds?: number | null): Promise<Checkpoint> {
+  /** @param optimizer whether moments and step count are kept too */
+  async save(store: CheckpointStore, path: CheckpointPath, optimizer: boolean): Promise<void> {
     const { base, trained } = this.identity;
-    const now = Date.now();
-    const record = {
-      ...{ baseModel: base.name, trained, step: this.#steps, savedAt: new Date(now).toISOString(), optimizer },
-      ...(ttlSeconds == null ? {} : { expiresAt: new Date(now + 1000 * ttlSeconds).toISOString() }),
-    };
-    return store.write(path, record, async ({ weights, state }) => {
+    const record = { baseModel: base.name, trained, step: this.#steps, optimizer };
+    await store.write(path, record, async ({ weights, state }) => {
       await this.#opened.saveWeights(weights);
       if (optimizer) await this.#opened.engine.saveState(state);
     });
   }
 
   /** Saves weights to sample, and opens a sampler of them. */
-  async saveForSampler(
-    store: CheckpointStore,
-    samplers: Samplers,
-    path: CheckpointPath,
-    ttlSeconds?: number | null,
-  ): Promise<void> {
-    await this.save(store, path, false, ttlSeconds);
+  async saveForSampler(store: CheckpointStore, samplers: Samplers, path: CheckpointPath): Promise<void> {
+    await this.save(store, path, false);
     await samplers.put(formatCheckpointPath(path), await this.#opened.engine.freeze(), this.identity.id);
   }
 
@@ -128,7 +119,6 @@ export class TrainedModel {
   }
 
   async dispose(samplers: Samplers): Promise<void> {
-    this.sequencer.close();
     await this.sequencer.settled();
     await samplers.release(this.identity.id);
     await this.#opened.engine.dispose();
