@@ -7,7 +7,8 @@ import { once } from "../../src/core/once.ts";
 import { agentModelName } from "../inference/server.ts";
 import { environmentOfAgent } from "./agent.ts";
 import { type AgentTarget, Episodes } from "./episodes.ts";
-import { contextHeader, startGateway } from "./gateway.ts";
+import { contextHeader } from "./forward.ts";
+import { startGateway } from "./gateway.ts";
 import { newKey } from "./new-key.ts";
 
 /** An attempt at a task, by an agent of this process. */

@@ -1,10 +1,13 @@
-import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from "node:http";
-import { request as httpsRequest } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
 import { isRecord } from "../../src/core/record.ts";
+import { keyOf } from "../http/access.ts";
+import { HttpError } from "../http/http-error.ts";
+import { type HttpRequest, type Reply, startHttp } from "../http/server.ts";
+import { inferenceProblem } from "../inference/server.ts";
 import { isFaultOfServer } from "./blame.ts";
+import { forward, passedBack } from "./forward.ts";
 import { type Heard, Hearing } from "./heard.ts";
 import { newKey } from "./new-key.ts";
 import type { AgentEndpoint } from "./served-agent-model.ts";
@@ -28,16 +31,16 @@ export interface RelayedAttempt {
 }
 
 interface Seen {
-  waiting: number;
+  readonly waiting: Set<HttpRequest>;
   answered: number;
   fault: string | undefined;
   /** Bodies, which are read when somebody wants to: a streaming client may be through before its answer has ended. */
-  readonly bodies: { readonly url: string; readonly request: () => string; readonly answer: () => string }[];
+  readonly bodies: { readonly url: string; readonly request: Buffer; readonly answer: () => string }[];
 }
 
 /** Characters of an answer that are read for an error. */
 const shown = 2048;
-/** A longer request or answer is passed on, and not shown in the episode. */
+/** Bytes of a request or an answer: what is longer is passed on, and not shown in the episode. */
 const maxHeard = 4 * 2 ** 20;
 
 /** The server of a model, with its own key, which no agent sees. */
@@ -47,44 +50,60 @@ type Server = Pick<AgentEndpoint, "baseUrl" | "apiKey" | "name">;
 export async function openRelay(server: Server): Promise<Relay> {
   const target = new URL(server.baseUrl);
   const attempts = new Map<string, Seen>();
-  const relay = createServer((request, response) => {
-    response.on("error", () => {});
-    const key = keyOf(request);
-    const seen = key === undefined ? undefined : attempts.get(key);
-    if (seen === undefined) return answer(response, 401, "The key is of no attempt that is running.");
-    forward(request, response, target, server, seen);
+  const relay = await startHttp({
+    ...{ host: "127.0.0.1", port: 0, limits: { maxBytes: Number.POSITIVE_INFINITY }, keepAliveMs: 75_000 },
+    guard: () => {}, // the key decides
+    route: (request) => {
+      const seen = attempts.get(keyOf(request));
+      if (seen !== undefined) return passOn(request, target.origin, server, seen);
+      throw new HttpError(401, "the key of the request", "unknown", { expected: "that of an attempt which is running" });
+    },
+    problem: inferenceProblem,
   });
-  await new Promise<void>((resolve, reject) => relay.once("error", reject).listen(0, "127.0.0.1", resolve));
   return {
-    baseUrl: `http://127.0.0.1:${(relay.address() as AddressInfo).port}${target.pathname.replace(/\/$/, "")}`,
+    baseUrl: `${relay.baseUrl}${target.pathname.replace(/\/$/, "")}`,
     open: () => {
       const apiKey = newKey();
-      const seen: Seen = { waiting: 0, answered: 0, fault: undefined, bodies: [] };
+      const seen: Seen = { waiting: new Set(), answered: 0, fault: undefined, bodies: [] };
       attempts.set(apiKey, seen);
-      const fault = () => seen.fault ?? (seen.waiting > 0 && seen.answered === 0 ? "no answer to its first request" : undefined);
+      const fault = () =>
+        seen.fault ?? (seen.waiting.size > 0 && seen.answered === 0 ? "no answer to its first request" : undefined);
       return {
         apiKey,
         exchanges: () => {
           const hearing = new Hearing();
-          return seen.bodies.flatMap(({ url, request, answer }) => hearing.exchange(url, request(), answer()) ?? []);
+          return seen.bodies.flatMap(({ url, request, answer }) => hearing.exchange(url, String(request), answer()) ?? []);
         },
         fault: () => (fault() === undefined ? undefined : `the server at ${server.baseUrl}: ${fault()}`),
         end: () => attempts.delete(apiKey),
       };
     },
-    close: async () => {
-      relay.closeAllConnections();
-      await new Promise((resolve) => relay.close(resolve));
-    },
+    close: () => relay.close(),
   };
 }
 
-/** The headers in which clients of OpenAI, Anthropic and Google send their key. */
-const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key"] as const;
-
-function keyOf({ headers }: IncomingMessage): string | undefined {
-  const given = keyHeaders.map((name) => headers[name]).find((value) => typeof value === "string");
-  return typeof given === "string" ? given.replace(/^Bearer\s+/i, "") : undefined;
+async function passOn(request: HttpRequest, origin: string, { apiKey, name: model }: Server, seen: Seen): Promise<Reply> {
+  const { url, signal } = request;
+  const body = await request.body();
+  const path = url.replace(/(\/models\/)[^/:]+(?=:)/, (whole, before) => (model === undefined ? whole : `${before}${model}`));
+  seen.waiting.add(request);
+  const end = (fault: string | undefined) => {
+    if (!seen.waiting.delete(request)) return;
+    seen.answered++;
+    seen.fault = fault;
+  };
+  // An agent that waits no longer is no fault of the server.
+  signal.addEventListener("abort", () => seen.waiting.delete(request));
+  const answer = await forward(request, new URL(path, origin), apiKey, renamed(body, model)).catch((cause: unknown) => {
+    end(reasonOf(cause));
+    throw new HttpError(502, "the model's server", origin, { expected: "an answer", hint: reasonOf(cause), cause });
+  });
+  const status = answer.statusCode ?? 502;
+  const answered = bounded(answer);
+  if (status < 300 && body.length <= maxHeard) seen.bodies.push({ url, request: body, answer: answered });
+  answer.on("end", () => end(faultIn(status, answered().slice(0, shown))));
+  answer.on("error", (error) => end(`its answer broke off: ${reasonOf(error)}`));
+  return passedBack(answer);
 }
 
 /** The request's body, for the model that is measured. */
@@ -92,65 +111,6 @@ function renamed(body: Buffer, model: string | undefined): Buffer {
   const asked = model === undefined ? undefined : jsonOf(body.toString("utf8"));
   const isNamed = isRecord(asked) && typeof asked.model === "string" && asked.model !== model;
   return isNamed ? Buffer.from(JSON.stringify({ ...asked, model })) : body;
-}
-
-function forward(
-  request: IncomingMessage,
-  response: ServerResponse,
-  target: URL,
-  { apiKey, name: model }: Server,
-  seen: Seen,
-): void {
-  const {
-    host: _,
-    connection: __,
-    "accept-encoding": ___,
-    "content-length": ____,
-    "transfer-encoding": _____,
-    ...headers
-  } = request.headers;
-  for (const name of keyHeaders) if (name in headers) headers[name] = name === "authorization" ? `Bearer ${apiKey}` : apiKey;
-  let ended = false;
-  const end = (fault: string | undefined) => {
-    if (ended) return;
-    ended = true;
-    seen.waiting--;
-    seen.answered++;
-    seen.fault = fault;
-  };
-  seen.waiting++;
-  const said = bounded(request);
-  const send = target.protocol === "https:" ? httpsRequest : httpRequest;
-  const path = (request.url ?? "/").replace(/(\/models\/)[^/:]+(?=:)/, (whole, before) =>
-    model === undefined ? whole : `${before}${model}`,
-  );
-  const outgoing = send(new URL(path, target.origin), { method: request.method, headers }, (given) => {
-    const status = given.statusCode ?? 502;
-    const answered = bounded(given);
-    if (status < 300) seen.bodies.push({ url: request.url ?? "", request: said, answer: answered });
-    given.on("end", () => end(faultIn(status, answered().slice(0, shown))));
-    given.on("error", (error) => {
-      end(`its answer broke off: ${reasonOf(error)}`);
-      response.destroy();
-    });
-    response.writeHead(status, given.headers);
-    given.pipe(response);
-  });
-  outgoing.on("error", (error) => {
-    end(reasonOf(error));
-    if (response.headersSent) response.destroy();
-    else answer(response, 502, `The model's server cannot be reached: ${reasonOf(error)}`);
-  });
-  // An agent that waits no longer is no fault of the server.
-  response.on("close", () => {
-    if (!ended && response.writableFinished === false) {
-      ended = true;
-      seen.waiting--;
-    }
-    outgoing.destroy();
-  });
-  const parts: Buffer[] = [];
-  request.on("data", (part: Buffer) => parts.push(part)).on("end", () => outgoing.end(renamed(Buffer.concat(parts), model)));
 }
 
 /** A body's text so far, as it passes; of a long one the beginning. */
@@ -168,9 +128,4 @@ function bounded(stream: IncomingMessage): () => string {
 function faultIn(status: number, start: string): string | undefined {
   const isError = isFaultOfServer(status) || (status < 300 && /^\s*\{\s*"error"\s*:\s*[{"]/.test(start));
   return isError ? `it answered ${status} ${start.trim().slice(0, 200)}`.trim() : undefined;
-}
-
-function answer(response: ServerResponse, status: number, message: string): void {
-  response.writeHead(status, { "content-type": "application/json" });
-  response.end(JSON.stringify({ error: { message, type: "retrograde_relay" } }));
 }

@@ -1,0 +1,56 @@
+import { type IncomingMessage, request as overHttp } from "node:http";
+import { request as overHttps } from "node:https";
+import type { HttpRequest, Reply } from "../http/server.ts";
+
+/** The key of the episode in whose context a request was made. */
+export const contextHeader = "x-retrograde-episode";
+
+/** Headers of the connection to us and of a body as it came to us. An answer that is read on its way is not compressed. */
+const ownHeaders = [
+  ...["host", "connection", "keep-alive", "transfer-encoding", "content-length", "content-encoding", "accept-encoding"],
+  contextHeader,
+];
+/** The headers in which clients of OpenAI, Anthropic and Google send their key. */
+const keyHeaders = ["authorization", "x-api-key", "x-goog-api-key"];
+
+/** The key goes where the client's was: vendors read no other place. */
+function headersFor(headers: HttpRequest["headers"], apiKey: string): Record<string, string | string[] | undefined> {
+  const kept = Object.entries(headers).filter(([name]) => !ownHeaders.includes(name) && !keyHeaders.includes(name));
+  const given = keyHeaders.filter((name) => headers[name] !== undefined);
+  const keys = (given.length > 0 ? given : ["authorization"]).map((name) => [
+    name,
+    name === "authorization" ? `Bearer ${apiKey}` : apiKey,
+  ]);
+  return Object.fromEntries([...kept, ...keys]);
+}
+
+/**
+ * Asks another server with its own key, which replaces the client's.
+ * @param silenceMs the longest silence of that server. Default: none is too long
+ * @throws an error of the network
+ */
+export function forward(
+  { method, headers, signal }: HttpRequest,
+  address: URL,
+  apiKey: string,
+  body: Buffer,
+  silenceMs?: number,
+): Promise<IncomingMessage> {
+  if (address.searchParams.has("key")) address.searchParams.set("key", apiKey);
+  return new Promise((resolve, reject) => {
+    const ask = address.protocol === "https:" ? overHttps : overHttp;
+    const length = body.length === 0 ? {} : { "content-length": String(body.length) };
+    const options = { method, headers: { ...headersFor(headers, apiKey), ...length }, signal, timeout: silenceMs };
+    const outgoing = ask(address, options, resolve);
+    outgoing.on("timeout", () => outgoing.destroy(new Error(`nothing for ${silenceMs} ms`)));
+    outgoing.on("error", reject);
+    outgoing.end(body);
+  });
+}
+
+/** Another server's answer, for the client. */
+export function passedBack(answer: IncomingMessage): Reply {
+  const { "transfer-encoding": _, connection: __, "keep-alive": ___, ...rest } = answer.headers;
+  const headers = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)]));
+  return { status: answer.statusCode ?? 502, headers, stream: answer };
+}
