@@ -6,16 +6,19 @@ import { failedResult } from "../../src/core/tool-results.ts";
 import { parseBody } from "../http/body.ts";
 import { HttpError } from "../http/http-error.ts";
 import {
+  assistantMessage,
   CallNames,
   callId,
   type Exchange,
   type Failure,
+  optional,
   type ParsedRequest,
   parametersSchema,
   requestDoor,
   requireTool,
   type SendEvent,
   type StreamedAnswer,
+  samplingFields,
   shownTool,
   stopStringOf,
   textContent,
@@ -97,9 +100,9 @@ const fields = {
   }).nullish(),
   max_tokens: z.int().min(1).optional(),
   stop_sequences: z.array(z.string().min(1)).nullish(),
-  temperature: z.number().min(0).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
-  top_k: z.int().min(0).nullish(),
+  temperature: samplingFields.temperature,
+  top_p: samplingFields.top_p,
+  top_k: optional(z.int().min(0)),
   stream: z.boolean().nullish(),
 } as const;
 const messagesDoor = requestDoor("a request of Anthropic's messages", fields, {
@@ -123,7 +126,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
 }
 
 function parsedRequest(body: MessagesBody): ParsedRequest {
-  const { system, tool_choice: choice, output_config: output, temperature, top_p, top_k } = body;
+  const { system, tool_choice: choice, output_config: output, temperature, top_p: topP, top_k } = body;
   const others = messagesDoor.others(body);
   const tools = (body.tools ?? []).map((tool) => shownTool(tool.name, tool.description ?? "", tool.input_schema));
   const single = choice !== null && choice !== undefined && "disable_parallel_tool_use" in choice;
@@ -147,9 +150,7 @@ function parsedRequest(body: MessagesBody): ParsedRequest {
       stopStrings: body.stop_sequences ?? [],
     },
     sampling: {
-      temperature: temperature ?? undefined,
-      topP: top_p ?? undefined,
-      topK: top_k || undefined,
+      ...{ temperature, topP, topK: top_k || undefined },
       others: output?.effort ? { ...others, "output_config.effort": output.effort } : others,
     },
   };
@@ -170,13 +171,7 @@ function messagesOf({ messages }: MessagesBody): Message[] {
     const toolCalls = given.flatMap((each) =>
       each.type === "tool_use" ? [names.call(each.id, each.name, JSON.stringify(each.input ?? {}))] : [],
     );
-    return [
-      {
-        ...{ role: "assistant", content: textsOf.join("") },
-        ...(reasoning === "" ? {} : { reasoning }),
-        ...(toolCalls.length === 0 ? {} : { toolCalls }),
-      },
-    ];
+    return [assistantMessage(textsOf.join(""), reasoning, toolCalls)];
   });
 }
 

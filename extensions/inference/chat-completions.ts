@@ -13,6 +13,7 @@ import {
   callId,
   drawnTokens,
   type Exchange,
+  optional,
   type ParsedRequest,
   parametersSchema,
   type Replies,
@@ -20,7 +21,9 @@ import {
   requireTool,
   type SendEvent,
   type StreamedAnswer,
+  samplingFields,
   shownTool,
+  stopField,
   tokenLogprobs,
   type Wire,
   type WireState,
@@ -78,13 +81,10 @@ const fields = {
   n: z.int().min(1).max(32).nullish(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
-  max_tokens: z.int().min(1).nullish(),
-  max_completion_tokens: z.int().min(1).nullish(),
-  temperature: z.number().min(0).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
-  top_k: z.int().min(-1).nullish(),
-  stop: z.union([z.string().min(1), z.array(z.string().min(1))]).nullish(),
-  seed: z.int().nullish(),
+  max_tokens: optional(z.int().min(1)),
+  max_completion_tokens: optional(z.int().min(1)),
+  ...samplingFields,
+  stop: stopField,
   continue_final_message: z.boolean().nullish(),
   return_token_ids: z.boolean().nullish(),
 } as const;
@@ -118,7 +118,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
 }
 
 function parsedRequest(body: ChatBody): ParsedRequest {
-  const { max_tokens, max_completion_tokens, temperature, top_p, top_k, seed, stop, response_format } = body;
+  const { max_tokens, max_completion_tokens, temperature, top_p: topP, top_k: topK, seed, response_format } = body;
   const others = chatDoor.others(body);
   if (body.functions && body.tools) throw new HttpError(400, "functions", "some", { expected: "none beside tools" });
   const shown = body.functions ?? (body.tools ?? []).map((tool) => tool.function);
@@ -147,18 +147,11 @@ function parsedRequest(body: ChatBody): ParsedRequest {
         ? { form: response_format.schema ? { schema: response_format.schema } : "json" }
         : {}),
       ...(response_format?.type === "json_schema" ? { form: { schema: response_format.json_schema.schema } } : {}),
-      maxTokens: max_completion_tokens ?? max_tokens ?? undefined,
-      stopStrings: typeof stop === "string" ? [stop] : (stop ?? []),
+      maxTokens: max_completion_tokens ?? max_tokens,
+      stopStrings: body.stop ?? [],
       ...(body.logprobs && body.top_logprobs ? { topLogprobs: body.top_logprobs } : {}),
     },
-    sampling: {
-      temperature: temperature ?? undefined,
-      topP: top_p ?? undefined,
-      // vLLM writes "off" as -1 or 0.
-      topK: top_k === undefined || top_k === null || top_k < 1 ? undefined : top_k,
-      seed: seed ?? undefined,
-      others,
-    },
+    sampling: { temperature, topP, topK, seed, others },
   };
 }
 

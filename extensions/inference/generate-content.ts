@@ -8,10 +8,12 @@ import { parseBody } from "../http/body.ts";
 import { HttpError } from "../http/http-error.ts";
 import { geminiMessage, geminiSchema } from "./gemini-schema.ts";
 import {
+  assistantMessage,
   callId,
   drawnTokens,
   type Exchange,
   type Failure,
+  optional,
   type ParsedRequest,
   parametersSchema,
   type Replies,
@@ -19,6 +21,7 @@ import {
   requireTool,
   type SendEvent,
   type StreamedAnswer,
+  samplingFields,
   shownTool,
   type Wire,
   type WireState,
@@ -73,11 +76,11 @@ const declaration = only({
 });
 const configFields = {
   candidateCount: z.int().min(1).max(32).nullish(),
-  maxOutputTokens: z.int().min(1).nullish(),
-  temperature: z.number().min(0).nullish(),
-  topP: z.number().gt(0).max(1).nullish(),
-  topK: z.int().min(0).nullish(),
-  seed: z.int().nullish(),
+  maxOutputTokens: optional(z.int().min(1)),
+  temperature: samplingFields.temperature,
+  topP: samplingFields.top_p,
+  topK: optional(z.int().min(0)),
+  seed: samplingFields.seed,
   stopSequences: z.array(z.string().min(1)).nullish(),
   responseMimeType: z.enum(["text/plain", "application/json"]).nullish(),
   responseSchema: geminiSchema.nullish(),
@@ -154,15 +157,12 @@ function parsedRequest(body: ContentBody, config: Config): Omit<ParsedRequest, "
       ...formOf(config),
       // A part has its call whole.
       wholeCalls: true,
-      maxTokens: config.maxOutputTokens ?? undefined,
+      maxTokens: config.maxOutputTokens,
       stopStrings: config.stopSequences ?? [],
       ...(config.responseLogprobs && config.logprobs ? { topLogprobs: config.logprobs } : {}),
     },
     sampling: {
-      temperature: config.temperature ?? undefined,
-      topP: config.topP ?? undefined,
-      topK: config.topK || undefined,
-      seed: config.seed ?? undefined,
+      ...{ temperature: config.temperature, topP: config.topP, topK: config.topK || undefined, seed: config.seed },
       others: {
         ...unknown,
         ...configDoor.others(config),
@@ -245,11 +245,7 @@ function saidIn(parts: readonly Part[]): AssistantMessage {
   const toolCalls = parts.flatMap(({ functionCall: call }): ToolCall[] =>
     call ? [{ ...(call.id ? { id: call.id } : {}), name: call.name, ...readArguments(JSON.stringify(call.args ?? {})) }] : [],
   );
-  return {
-    ...{ role: "assistant", content: textOf(false) },
-    ...(textOf(true) === "" ? {} : { reasoning: textOf(true) }),
-    ...(toolCalls.length === 0 ? {} : { toolCalls }),
-  };
+  return assistantMessage(textOf(false), textOf(true), toolCalls);
 }
 
 /** The text of a function's answer. As the interface has it, `output` is the answer if it is there alone. */

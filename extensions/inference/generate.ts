@@ -2,6 +2,7 @@ import { z } from "zod";
 import { door } from "../../src/core/door.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
 import { parseBody } from "../http/body.ts";
+import { optional, samplingFields, stopField } from "./parsed-request.ts";
 
 /**
  * `POST /inference/v1/generate`: token ids in, token ids and log-probs out, as vLLM answers and verifiers' training client asks.
@@ -13,14 +14,11 @@ const tokens = z.array(z.int().min(0));
 const samplingSchema = door(
   "the sampling of token ids",
   {
-    max_tokens: z.int().min(1).nullish(),
+    max_tokens: optional(z.int().min(1)),
     min_tokens: z.literal(0).nullish(),
     stop_token_ids: tokens.nullish(),
-    stop: z.union([z.string().min(1), z.array(z.string().min(1))]).nullish(),
-    temperature: z.number().min(0).nullish(),
-    top_p: z.number().gt(0).max(1).nullish(),
-    top_k: z.int().min(-1).nullish(),
-    seed: z.int().nullish(),
+    stop: stopField,
+    ...samplingFields,
     n: z.literal(1).nullish(),
     logprobs: z.literal([0, 1]).nullish(),
     ignore_eos: z.literal(false).nullish(),
@@ -63,18 +61,10 @@ export interface Generated {
 /** @throws HttpError (422) for requests of another form, and settings that could not be honoured */
 export function readGenerate(body: Buffer): GenerateRequest {
   const { model, token_ids: context, sampling_params: parsed } = parseBody(body, generateSchema);
-  const { max_tokens, stop_token_ids, stop, temperature, top_p, top_k, seed } = parsed;
+  const { max_tokens: maxTokens, stop_token_ids, stop, temperature, top_p: topP, top_k: topK, seed } = parsed;
   return {
-    model,
-    context,
-    maxTokens: max_tokens ?? undefined,
-    stopTokens: stop_token_ids ?? [],
-    stopStrings: typeof stop === "string" ? [stop] : (stop ?? []),
-    temperature: temperature ?? undefined,
-    topP: top_p ?? undefined,
-    // vLLM writes "off" as -1 or 0.
-    topK: top_k === undefined || top_k === null || top_k < 1 ? undefined : top_k,
-    seed: seed ?? undefined,
+    ...{ model, context, maxTokens, stopTokens: stop_token_ids ?? [], stopStrings: stop ?? [] },
+    ...{ temperature, topP, topK, seed },
   };
 }
 

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { readArguments } from "../../src/chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest, Delta } from "../../src/chat/conversation.ts";
 import { door, enlist } from "../../src/core/door.ts";
-import type { Message, ToolCall } from "../../src/core/messages.ts";
+import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
 import type { DrawnToken, TokenId } from "../../src/core/trajectory.ts";
 import type { JsonSchema, Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -93,6 +93,41 @@ export const textContent = (types: readonly string[], ignores: readonly string[]
       .array(door("a part of a request's text", { type: z.enum(types, { error: "only text" }), text: z.string() }, { ignores }))
       .transform((parts) => parts.map(({ text }) => text).join("")),
   ]);
+
+/** A field that clients leave out or write as null. */
+export const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema
+    .nullish()
+    .transform((value) => value ?? undefined)
+    .optional();
+
+/** Settings of sampling that have one form everywhere. vLLM writes top_k as -1 or 0 where it is off. */
+export const samplingFields = {
+  temperature: optional(z.number().min(0)),
+  top_p: optional(z.number().gt(0).max(1)),
+  top_k: optional(
+    z
+      .int()
+      .min(-1)
+      .transform((value) => (value < 1 ? undefined : value)),
+  ),
+  seed: optional(z.int()),
+};
+const stopSchema = z.string().min(1);
+export const stopField = optional(z.union([stopSchema.transform((text) => [text]), z.array(stopSchema)]));
+
+/** What the assistant said: parts that are not there are left out. */
+export function assistantMessage(
+  content: string,
+  reasoning: string | undefined,
+  toolCalls: readonly ToolCall[],
+): AssistantMessage {
+  return {
+    ...{ role: "assistant", content },
+    ...(reasoning ? { reasoning } : {}),
+    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+  };
+}
 
 /** Keeps the names of calls, for the answers that come with their ids alone. */
 export class CallNames {

@@ -7,10 +7,12 @@ import { HttpError } from "../http/http-error.ts";
 import { openAiError } from "./openai-error.ts";
 import {
   argumentsText,
+  assistantMessage,
   CallNames,
   callId,
   drawnTokens,
   type Exchange,
+  optional,
   type ParsedRequest,
   parametersSchema,
   type Replies,
@@ -18,6 +20,7 @@ import {
   requireTool,
   type SendEvent,
   type StreamedAnswer,
+  samplingFields,
   shownTool,
   tokenLogprobs,
   type Wire,
@@ -27,17 +30,15 @@ import {
 /** `POST /v1/responses` of the OpenAI interface: items in, items out. Answers are kept for `previous_response_id` and for references to items. */
 export const responses: Wire = { read, error: openAiError };
 
+const texts = ["input_text", "output_text", "text"] as const;
 const partSchema = z.discriminatedUnion(
   "type",
   [
-    door("a part of an item", { type: z.enum(["input_text", "output_text", "text"]), text: z.string() }, { ignores: ofParts() }),
+    door("a part of an item", { type: z.enum(texts), text: z.string() }, { ignores: ["annotations", "logprobs"] }),
     door("a part with a refusal", { type: z.literal("refusal"), refusal: z.string() }),
   ],
   { error: "only text" },
 );
-function ofParts(): string[] {
-  return ["annotations", "logprobs"];
-}
 const content = z.union([
   z.string(),
   z.array(partSchema).transform((parts) => parts.map((part) => ("text" in part ? part.text : part.refusal)).join("")),
@@ -111,9 +112,9 @@ const fields = {
   include: z.array(z.string()).nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
   stream: z.boolean().nullish(),
-  max_output_tokens: z.int().min(1).nullish(),
-  temperature: z.number().min(0).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
+  max_output_tokens: optional(z.int().min(1)),
+  temperature: samplingFields.temperature,
+  top_p: samplingFields.top_p,
   store: z.boolean().nullish(),
 } as const;
 const neutral = { reasoning: {}, truncation: "disabled", background: false, max_tool_calls: null };
@@ -134,7 +135,7 @@ function read(bytes: Buffer, state: WireState): Exchange {
 }
 
 function parsedRequest(body: ResponsesBody, messages: readonly Message[]): ParsedRequest {
-  const { instructions, tool_choice, text, max_output_tokens, temperature, top_p } = body;
+  const { instructions, tool_choice, text, max_output_tokens: maxTokens, temperature, top_p: topP } = body;
   const others = responsesDoor.others(body);
   const strange = (body.include ?? []).find((name) => !included.includes(name));
   if (strange !== undefined) throw new HttpError(400, "include", strange, { expected: included });
@@ -155,12 +156,11 @@ function parsedRequest(body: ResponsesBody, messages: readonly Message[]): Parse
       strictTools: (body.tools ?? []).flatMap(({ name, strict }) => (strict ? [name] : [])),
       ...(format?.type === "json_object" ? { form: "json" } : {}),
       ...(format?.type === "json_schema" ? { form: { schema: format.schema } } : {}),
-      maxTokens: max_output_tokens ?? undefined,
+      maxTokens,
       ...(body.top_logprobs ? { topLogprobs: body.top_logprobs } : {}),
     },
     sampling: {
-      temperature: temperature ?? undefined,
-      topP: top_p ?? undefined,
+      ...{ temperature, topP },
       others: text?.verbosity && text.verbosity !== "medium" ? { ...others, "text.verbosity": text.verbosity } : others,
     },
   };
@@ -206,12 +206,7 @@ function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
   let said: { content?: string; reasoning?: string; calls: NonNullable<AssistantMessage["toolCalls"]>[number][] } | undefined;
   const close = () => {
     if (said === undefined) return;
-    const { content: text = "", reasoning, calls } = said;
-    messages.push({
-      ...{ role: "assistant", content: text },
-      ...(reasoning ? { reasoning } : {}),
-      ...(calls.length === 0 ? {} : { toolCalls: calls }),
-    });
+    messages.push(assistantMessage(said.content ?? "", said.reasoning, said.calls));
     said = undefined;
   };
   const speak = () => (said ??= { calls: [] });
@@ -312,113 +307,77 @@ interface OpenItem {
   readonly logprobs: object[];
 }
 
+/** Sends the items of an answer as it is written: one is open at a time. */
 function streamed(
   send: SendEvent,
   body: ResponsesBody,
   state: WireState,
   whole: (replies: Replies, items: readonly OutputItem[]) => object,
 ): StreamedAnswer {
-  const items = new StreamedItems(send, body, state);
+  const items: OutputItem[] = [];
+  let sequence = 0;
+  let open: OpenItem | undefined;
+  const event = (type: string, data: object) => send({ type, sequence_number: sequence++, ...data }, type);
+  const begin = () => {
+    if (sequence > 0) return;
+    for (const type of ["response.created", "response.in_progress"])
+      event(type, { response: frameOf(body, state, "in_progress") });
+  };
+  const placeOf = ({ id, kind }: OpenItem) => ({
+    ...{ item_id: kind === "call" ? `fc_${id}` : id, output_index: items.length },
+    ...(kind === "call" ? {} : { content_index: 0 }),
+  });
+  const close = (status = "completed") => {
+    if (open === undefined) return;
+    const { kind, text, logprobs, name } = open;
+    const at = placeOf(open);
+    if (kind === "call") event("response.function_call_arguments.done", { ...at, name, arguments: text });
+    else if (kind === "reasoning") event("response.reasoning_text.done", { ...at, text });
+    else {
+      event("response.output_text.done", { ...at, text, logprobs });
+      event("response.content_part.done", { ...at, part: textPart(text, logprobs) });
+    }
+    const item = itemOf(open, status);
+    event("response.output_item.done", { output_index: items.length, item });
+    items.push(item);
+    open = undefined;
+  };
+  const start = (kind: OpenItem["kind"], id: string, name = ""): OpenItem => {
+    begin();
+    close();
+    const started: OpenItem = { kind, id, name, text: "", logprobs: [] };
+    open = started;
+    event("response.output_item.added", { output_index: items.length, item: itemOf(started, "in_progress") });
+    if (kind === "text") event("response.content_part.added", { ...placeOf(started), part: textPart("") });
+    return started;
+  };
+  /** The item of a text or of reasoning. A further one of its kind has another id. */
+  const written = (kind: "text" | "reasoning"): OpenItem =>
+    open?.kind === kind ? open : start(kind, `${{ text: "msg", reasoning: "rs" }[kind]}_${state.id}${items.length || ""}`);
   return {
-    delta: (_, delta) => items.add(delta),
+    delta: (_, delta) => {
+      if (delta.kind === "call") return void start("call", callId(state.id, delta.index), delta.name);
+      const item = delta.kind === "arguments" ? open : written(delta.kind);
+      if (item === undefined) return;
+      item.text += delta.text;
+      const said = { ...placeOf(item), delta: delta.text };
+      if (delta.kind === "arguments") event("response.function_call_arguments.delta", said);
+      else if (delta.kind === "reasoning") event("response.reasoning_text.delta", said);
+      else {
+        const logprobs = wantsLogprobs(body) ? tokenLogprobs(delta.tokens, state) : [];
+        item.logprobs.push(...logprobs);
+        event("response.output_text.delta", { ...said, logprobs });
+      }
+    },
     end: (replies) => {
-      const isCut = replies[0].finish === "length";
-      const written = items.end(replies, isCut ? "incomplete" : "completed");
-      items.event(isCut ? "response.incomplete" : "response.completed", { response: whole(replies, written) });
+      const status = replies[0].finish === "length" ? "incomplete" : "completed";
+      begin();
+      // An answer without calls has a text, if an empty one.
+      if ((replies[0].message.toolCalls ?? []).length === 0) written("text");
+      close(status);
+      event(`response.${status}`, { response: whole(replies, items) });
     },
   };
-}
-
-/** The items of an answer as it is written: one is open at a time. */
-class StreamedItems {
-  readonly #send: SendEvent;
-  readonly #body: ResponsesBody;
-  readonly #state: WireState;
-  readonly #items: OutputItem[] = [];
-  #sequence = 0;
-  #begun = false;
-  #open: OpenItem | undefined;
-
-  constructor(send: SendEvent, body: ResponsesBody, state: WireState) {
-    this.#send = send;
-    this.#body = body;
-    this.#state = state;
-  }
-
-  event(type: string, data: object): void {
-    this.#send({ type, sequence_number: this.#sequence++, ...data }, type);
-  }
-
-  add(delta: Parameters<StreamedAnswer["delta"]>[1]): void {
-    if (delta.kind === "call") return void this.#start("call", callId(this.#state.id, delta.index), delta.name);
-    const item = delta.kind === "arguments" ? this.#open : this.#written(delta.kind);
-    if (item === undefined) return;
-    item.text += delta.text;
-    const at = this.#at(item);
-    if (delta.kind === "arguments") this.event("response.function_call_arguments.delta", { ...at, delta: delta.text });
-    else if (delta.kind === "reasoning") this.event("response.reasoning_text.delta", { ...at, delta: delta.text });
-    else {
-      const logprobs = wantsLogprobs(this.#body) ? tokenLogprobs(delta.tokens, this.#state) : [];
-      item.logprobs.push(...logprobs);
-      this.event("response.output_text.delta", { ...at, delta: delta.text, logprobs });
-    }
-  }
-
-  /** @returns the items of the whole answer */
-  end([reply]: Replies, status: string): readonly OutputItem[] {
-    this.#begin();
-    // An answer without calls has a text, if an empty one.
-    if ((reply.message.toolCalls ?? []).length === 0) this.#written("text");
-    this.#close(status);
-    return this.#items;
-  }
-
-  #begin(): void {
-    if (this.#begun) return;
-    this.#begun = true;
-    for (const type of ["response.created", "response.in_progress"])
-      this.event(type, { response: frameOf(this.#body, this.#state, "in_progress") });
-  }
-
-  /** The item of a text or of reasoning. A further one of its kind has another id. */
-  #written(kind: "text" | "reasoning"): OpenItem {
-    if (this.#open?.kind === kind) return this.#open;
-    const { length } = this.#items;
-    return this.#start(kind, `${{ text: "msg", reasoning: "rs" }[kind]}_${this.#state.id}${length === 0 ? "" : length}`);
-  }
-
-  #start(kind: OpenItem["kind"], id: string, name = ""): OpenItem {
-    this.#begin();
-    this.#close();
-    const open = { kind, id, name, text: "", logprobs: [] };
-    this.#open = open;
-    this.event("response.output_item.added", { output_index: this.#items.length, item: itemOf(open, "in_progress") });
-    if (kind === "text") this.event("response.content_part.added", { ...this.#at(open), part: textPart("") });
-    return open;
-  }
-
-  #close(status = "completed"): void {
-    if (this.#open === undefined) return;
-    const { kind, text, logprobs, name } = this.#open;
-    const at = this.#at(this.#open);
-    if (kind === "call") this.event("response.function_call_arguments.done", { ...at, name, arguments: text });
-    else if (kind === "reasoning") this.event("response.reasoning_text.done", { ...at, text });
-    else {
-      this.event("response.output_text.done", { ...at, text, logprobs });
-      this.event("response.content_part.done", { ...at, part: textPart(text, logprobs) });
-    }
-    const item = itemOf(this.#open, status);
-    this.event("response.output_item.done", { output_index: this.#items.length, item });
-    this.#items.push(item);
-    this.#open = undefined;
-  }
-
-  #at({ id, kind }: OpenItem): object {
-    return {
-      ...{ item_id: kind === "call" ? `fc_${id}` : id, output_index: this.#items.length },
-      ...(kind === "call" ? {} : { content_index: 0 }),
-    };
-  }
 }
 
 function itemOf({ kind, id, name, text, logprobs }: OpenItem, status: string): OutputItem {
