@@ -5,9 +5,9 @@ import type { Message } from "../../src/core/messages.ts";
 import { type DefinedTask, type EnvironmentDefinition, type TaskRequest, tasksOf } from "../../src/environments/define.ts";
 import type { Environment, Played, Score, TokenPolicy } from "../../src/environments/environment.ts";
 import type { InferenceModel } from "../inference/model.ts";
-import { agentModelName, type RunningInference, serveInference } from "../inference/server.ts";
+import { agentModelName, type RunningInference } from "../inference/server.ts";
 import { type Ownership, servedPolicy } from "./agent-policy.ts";
-import { newKey } from "./new-key.ts";
+import { newKey, serveByKey } from "./keys.ts";
 import { inEpisodeSpan } from "./tracing.ts";
 
 /** An agent by someone else, and the tasks that it is given. */
@@ -86,16 +86,7 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
     ...tasksOf(definition.tasks),
     ...(concurrency === undefined ? {} : { concurrency }),
     open: async () => {
-      // Without a key of an episode nobody may ask.
-      const keys = [newKey()];
-      server = await serveInference({
-        host: "127.0.0.1",
-        port: 0,
-        keys,
-        limits: { maxBytes: 2 ** 26 },
-        models: new Map(),
-        byKey,
-      });
+      server = await serveByKey(byKey);
       try {
         await definition.open?.({ baseUrl: `${server.baseUrl}/v1` });
       } catch (error) {
@@ -179,13 +170,7 @@ export function environmentOfAgent(baseUrl: string, key: string, name = agentMod
     OPENAI_MODEL: name,
     ANTHROPIC_BASE_URL: baseUrl.replace(/\/v1$/, ""),
     ANTHROPIC_API_KEY: key,
-    ...environmentOfGemini(baseUrl, key),
-  };
-}
-
-/** The variables of Google's clients. They add `/v1beta` to the address, and ask another service, Vertex AI, where these name it. */
-function environmentOfGemini(baseUrl: string, key: string): Record<string, string> {
-  return {
+    // Google's add `/v1beta`, and ask another service, Vertex AI, where a variable names it.
     GOOGLE_GEMINI_BASE_URL: baseUrl.replace(/\/v1$/, ""),
     GEMINI_API_KEY: key,
     GOOGLE_API_KEY: key,

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError } from "../../src/core/errors.ts";
+import type { Outcome } from "../../src/core/outcome.ts";
 import { seedOf } from "../../src/core/random.ts";
 import { withoutSecrets } from "../../src/core/secrets.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
@@ -59,6 +60,14 @@ export function evaluateAgent<T extends TaskRequest>(evaluation: AgentEvaluation
   return evaluated(evaluation, guardedAgent);
 }
 
+/** As `evaluateAgent`, followed. @param onOutcome receives each attempt's outcome as it ends, those of an earlier call too */
+export function evaluateFollowed<T extends TaskRequest>(
+  evaluation: AgentEvaluation<T>,
+  onOutcome: (outcome: Outcome) => void,
+): Promise<EvaluatedAgent<T>> {
+  return evaluated(evaluation, guardedAgent, onOutcome);
+}
+
 /** As `evaluateAgent`, in a test runner: it watches for stray errors itself, and those of another test are no fault of this agent. */
 export function evaluateInTest<T extends TaskRequest>(evaluation: AgentEvaluation<T>): Promise<EvaluatedAgent<T>> {
   return evaluated(evaluation, ({ signal = new AbortController().signal }, work) => work(signal));
@@ -67,6 +76,7 @@ export function evaluateInTest<T extends TaskRequest>(evaluation: AgentEvaluatio
 async function evaluated<T extends TaskRequest>(
   evaluation: AgentEvaluation<T>,
   guard: typeof guardedAgent,
+  onOutcome: (outcome: Outcome) => void = () => {},
 ): Promise<EvaluatedAgent<T>> {
   refuseUnknown({ ...evaluation });
   const { model, engine, temperature, seed = 1, out, split = "test", ...rest } = evaluation;
@@ -86,7 +96,7 @@ async function evaluated<T extends TaskRequest>(
         ? undefined
         : await (await import("./served-agent-model.ts")).serveToAgents(model, { engine, temperature, seed: draws });
     const found = await guard(rest, (signal) =>
-      measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split, run),
+      measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split, run, onOutcome),
     ).finally(() => served?.close());
     const { k, tasks, scoredBy, episodes } = found;
     const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
@@ -123,6 +133,7 @@ async function measured<T extends TaskRequest>(
   evaluation: Omit<AgentEvaluation<T>, "model" | "out" | "split" | keyof ServedModelOptions> & { readonly signal: AbortSignal },
   split: string,
   run: OpenAgentRun | undefined,
+  onOutcome: (outcome: Outcome) => void,
 ): Promise<EvaluatedAgent<T>> {
   const { agent, reward, tasks, endpoint, timeoutMs, signal, ...options } = evaluation;
   const release = endpoint === undefined ? withOwnModels() : undefined;
@@ -141,6 +152,7 @@ async function measured<T extends TaskRequest>(
       if (known !== undefined) {
         resumed++;
         episodes.set(id, decodeTrajectory(known.episode));
+        onOutcome(known.outcome);
         return known.outcome;
       }
       const way = relay?.open();
@@ -149,6 +161,7 @@ async function measured<T extends TaskRequest>(
       const episode = trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] });
       run?.add({ id, outcome, episode: encodeTrajectory(episode) });
       episodes.set(id, episode);
+      onOutcome(outcome);
       return outcome;
     };
     const found = await measure(tasks, attempt, { ...options, scoredBy: codeOf(reward) });

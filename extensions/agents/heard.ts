@@ -1,6 +1,7 @@
 import { readArguments } from "../../src/chat/call-deltas.ts";
 import { jsonOf } from "../../src/core/json.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { assistantMessage } from "../inference/parsed-request.ts";
 
 /** A request of an agent and its answer, for reading. */
 export interface Heard {
@@ -234,11 +235,7 @@ function turns(contents: readonly Json[]): Message[] {
 }
 
 function assistant(content: string, calls: readonly ToolCall[], reasoning: unknown): AssistantMessage {
-  return {
-    ...{ role: "assistant", content },
-    ...(typeof reasoning === "string" && reasoning !== "" ? { reasoning } : {}),
-    ...(calls.length === 0 ? {} : { toolCalls: calls }),
-  };
+  return assistantMessage(content, typeof reasoning === "string" ? reasoning : undefined, calls);
 }
 
 function callOf(name: unknown, args: unknown): ToolCall {

@@ -9,7 +9,7 @@ import { environmentOfAgent } from "./agent.ts";
 import { type AgentTarget, Episodes } from "./episodes.ts";
 import { contextHeader } from "./forward.ts";
 import { startGateway } from "./gateway.ts";
-import { newKey } from "./new-key.ts";
+import { newKey } from "./keys.ts";
 
 /** An attempt at a task, by an agent of this process. */
 export interface InterceptedEpisode {

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
 import { MeasurementError } from "../../src/core/errors.ts";
 import { mean } from "../../src/core/mean.ts";
 import { type AttemptCount, type Outcome, verdictWithheld } from "../../src/core/outcome.ts";
 import { Semaphore } from "../../src/core/semaphore.ts";
+import { sha256 } from "../../src/files/code-digests.ts";
 import { passHatK } from "../../src/statistics/attempts.ts";
 import type { Estimate } from "../../src/statistics/estimate.ts";
 import { meanInterval } from "../../src/statistics/intervals.ts";
@@ -114,7 +114,7 @@ export async function measure<T>(
       { seed, range: [0, 1] },
     ),
     allSucceed: whole.length === 0 ? undefined : mean(whole.map(({ n, c }) => passHatK(n, c, k))),
-    scoredBy: createHash("sha256").update(scoredBy).digest("hex"),
+    scoredBy: sha256(scoredBy),
   };
 }
 
@@ -163,4 +163,11 @@ export function compareAgents<T>(first: MeasuredAgent<T>, second: MeasuredAgent<
       return scored.length === 0 ? undefined : mean(scored);
     });
   return comparePaired(...scoredPairs(values(first), values(second)), { seed });
+}
+
+/** How often each reason is in a list. */
+export function counted(reasons: readonly (string | undefined)[]): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const reason of reasons) if (reason !== undefined) found[reason] = (found[reason] ?? 0) + 1;
+  return found;
 }

@@ -8,11 +8,11 @@ import { sha256 } from "../../src/files/code-digests.ts";
 import { readRow } from "../../src/training/supervised/conversations.ts";
 import { guardedAgent, openAgent } from "./agent-attempts.ts";
 import { conversationsOf, masked, teaches } from "./demonstrations.ts";
-import { type MeasuredAgent, type MeasureOptions, measure } from "./measure.ts";
+import { counted, type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
 import type { Prices } from "./prices.ts";
 import { attemptId, openRecord, type RecordedAttempt, type TeacherUsage } from "./record-file.ts";
 import { type AgentTeacher, type AskedTeacher, askedTeacher } from "./scripted-teacher.ts";
-import { openTeacher, type Teacher } from "./teacher.ts";
+import { noUsage, openTeacher, type Teacher } from "./teacher.ts";
 import { type AgentTraining, codeOf, tasksOf } from "./train-agent.ts";
 
 export interface AgentRecording<T extends TaskRequest = TaskRequest>
@@ -82,11 +82,8 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
   const record = async (signal: AbortSignal) => {
     const play = await openPlay(recording, teacher, signal);
     try {
-      const turns = new Map<T, number>();
-      const attempt = async (task: T): Promise<Outcome> => {
-        const turn = turns.get(task) ?? 0;
-        turns.set(task, turn + 1);
-        const id = attemptId(task, turn);
+      const attempt = async (task: T, place: Place): Promise<Outcome> => {
+        const id = attemptId(task, place.attempt);
         const known = file.known.get(id);
         if (known !== undefined) resumed++;
         const made = known ?? { id, ...(await play.attempt(task)) };
@@ -110,9 +107,9 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
       return {
         ...measured,
         ...{ resumed, kept: kept.length, rows: rows.length, usage },
-        unreadable: counts(chosen.map(({ unreadable }) => unreadable)),
-        errorCounts: counts(measured.tasks.flatMap(({ errors }) => errors)),
-        ...(prices === undefined ? {} : { cost: { total: costOf(usage, prices), currency: prices.currency } }),
+        unreadable: counted(chosen.map(({ unreadable }) => unreadable)),
+        errorCounts: counted(measured.tasks.flatMap(({ errors }) => errors)),
+        ...(prices === undefined ? {} : { cost: costOf(usage, prices) }),
       };
     } finally {
       await play.close();
@@ -148,7 +145,7 @@ async function attemptWith(
   attempt: (way: ReturnType<Teacher["open"]>) => Promise<Outcome>,
 ): Promise<Omit<RecordedAttempt, "id">> {
   const stopped = teacher.stopped();
-  if (stopped !== undefined) return { outcome: { kind: "error", error: stopped }, usage: sumOf([]), rows: [] };
+  if (stopped !== undefined) return { outcome: { kind: "error", error: stopped }, usage: noUsage, rows: [] };
   const way = teacher.open();
   const outcome = await attempt(way);
   const usage = way.usage();
@@ -188,22 +185,15 @@ function keepRule(text: string): (reward: number) => boolean {
   return (reward) => compare(reward, Number(limit));
 }
 
-function counts(reasons: readonly (string | undefined)[]): Record<string, number> {
-  const found: Record<string, number> = {};
-  for (const reason of reasons) if (reason !== undefined) found[reason] = (found[reason] ?? 0) + 1;
-  return found;
-}
-
 function sumOf(usages: readonly TeacherUsage[]): TeacherUsage {
-  const sum = (of: (usage: TeacherUsage) => number) => usages.reduce((total, each) => total + of(each), 0);
-  return {
-    requests: sum(({ requests }) => requests),
-    promptTokens: sum(({ promptTokens }) => promptTokens),
-    completionTokens: sum(({ completionTokens }) => completionTokens),
-    unreported: sum(({ unreported }) => unreported),
-  };
+  const sum = { ...noUsage };
+  for (const usage of usages) for (const name of Object.keys(sum) as (keyof TeacherUsage)[]) sum[name] += usage[name];
+  return sum;
 }
 
-function costOf({ promptTokens, completionTokens }: TeacherUsage, { input, output }: Prices): number {
-  return (promptTokens * input + completionTokens * output) / 1e6;
+function costOf(
+  { promptTokens, completionTokens }: TeacherUsage,
+  { input, output, currency }: Prices,
+): AgentRecord<object>["cost"] {
+  return { total: (promptTokens * input + completionTokens * output) / 1e6, currency };
 }

@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { z } from "zod";
 import { ConfigError, RunError } from "../../src/core/errors.ts";
 import { parseJson } from "../../src/core/json.ts";
 import { appendLine, writeFileAtomic } from "../../src/files/atomic.ts";
 import { readBounded, utf8Of } from "../../src/files/bounded.ts";
+import { sha256 } from "../../src/files/code-digests.ts";
 import { takeLock } from "../../src/files/lock.ts";
 
 const usageSchema = z.strictObject({
@@ -70,7 +70,7 @@ export function attemptsFile(out: string): string {
 
 /** The id of an attempt at a task, the same in every recording. */
 export function attemptId(task: object, attempt: number): string {
-  return `${createHash("sha256").update(JSON.stringify(task)).digest("hex").slice(0, 16)}/${attempt}`;
+  return `${sha256(JSON.stringify(task)).slice(0, 16)}/${attempt}`;
 }
 
 /**

@@ -9,7 +9,7 @@ import { inferenceProblem } from "../inference/server.ts";
 import { isFaultOfServer } from "./blame.ts";
 import { forward, passedBack } from "./forward.ts";
 import { type Heard, Hearing } from "./heard.ts";
-import { newKey } from "./new-key.ts";
+import { newKey } from "./keys.ts";
 import type { AgentEndpoint } from "./served-agent-model.ts";
 
 /** A way to the server of a model on which each attempt has a key of its own: its answers show whose fault the end of the attempt is. */

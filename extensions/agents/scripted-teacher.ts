@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import { type Completion, readCompletion } from "../../src/completions/answer.ts";
@@ -7,6 +6,7 @@ import { CompletionError } from "../../src/completions/errors.ts";
 import { withinTime } from "../../src/core/deadline.ts";
 import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import { withoutSecrets } from "../../src/core/secrets.ts";
+import { sha256 } from "../../src/files/code-digests.ts";
 import { loadModule } from "../../src/training/config/config-file.ts";
 import type { AgentEndpoint } from "./served-agent-model.ts";
 
@@ -60,8 +60,8 @@ export async function askedTeacher(teacher: AgentTeacher): Promise<AskedTeacher>
   }
   const script = typeof teacher === "string" ? await scriptOf(resolve(teacher)) : teacher;
   const name = typeof teacher === "string" ? basename(teacher) : "a scripted teacher";
-  const text = typeof teacher === "string" ? readFileSync(resolve(teacher)) : String(teacher);
-  const identity = `${name}, SHA-256 ${createHash("sha256").update(text).digest("hex").slice(0, 16)}`;
+  const text = typeof teacher === "string" ? readFileSync(resolve(teacher), "utf8") : String(teacher);
+  const identity = `${name}, SHA-256 ${sha256(text).slice(0, 16)}`;
   return { identity, name, apiKey: "", limitField: "max_tokens", ask: (body, signal) => asked(script, name, body, signal) };
 }
 

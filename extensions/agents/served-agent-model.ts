@@ -3,8 +3,7 @@ import { resolveConfig } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { engineModel } from "../inference/engine-model.ts";
 import type { InferenceModel } from "../inference/model.ts";
-import { serveInference } from "../inference/server.ts";
-import { newKey } from "./new-key.ts";
+import { newKey, serveByKey } from "./keys.ts";
 
 /** Settings of a model of this machine that is served to an agent. */
 export interface ServedModelOptions {
@@ -35,7 +34,7 @@ export async function serveToAgents(
   const apiKey = newKey();
   const served = engineModel(opened.engine, opened.chat, undefined, config.seed);
   const byKey = new Map([[apiKey, temperature === undefined ? served : atTemperature(served, temperature)]]);
-  const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [apiKey], models: new Map(), byKey });
+  const server = await serveByKey(byKey);
   const close = async () => {
     await server.close();
     await opened.engine.dispose();

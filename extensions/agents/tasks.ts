@@ -1,10 +1,10 @@
-import { createHash } from "node:crypto";
 import { z } from "zod";
 import { firstDuplicate } from "../../src/core/duplicate.ts";
 import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import { parseJson } from "../../src/core/json.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { readBounded, utf8Of } from "../../src/files/bounded.ts";
+import { sha256 } from "../../src/files/code-digests.ts";
 
 /** Tasks of which some are kept for measuring. */
 export interface SplitTasks<T> {
@@ -28,8 +28,7 @@ export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTas
   if (twice !== undefined)
     throw new ConfigError("tasks", twice, { expected: "each task once: it could be trained and measured" });
   if (tasks.length < leastToSplit) return { train: tasks, test: tasks };
-  const rankOf = (text: string) => createHash("sha256").update(text).digest("hex");
-  const ranked = texts.map((text, i) => ({ i, prompt: tasks[i]?.prompt, rank: rankOf(text) }));
+  const ranked = texts.map((text, i) => ({ i, prompt: tasks[i]?.prompt, rank: sha256(text) }));
   const prompts = ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ prompt }) => prompt);
   const kept = new Set<string | undefined>();
   for (const [i, prompt] of prompts.entries()) if (i < Math.max(1, Math.round(testShare * tasks.length))) kept.add(prompt);

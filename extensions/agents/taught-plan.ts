@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { z } from "zod";
@@ -6,6 +5,7 @@ import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
+import { sha256 } from "../../src/files/code-digests.ts";
 import { runsFolder } from "../../src/runs/layout.ts";
 import { readJson } from "../../src/runs/read.ts";
 import { shownPath } from "../../src/terminal/invocation.ts";
@@ -172,7 +172,5 @@ function partsOf<T extends TaskRequest>({ train, test }: SplitTasks<T>, wanted?:
 }
 
 function digest(value: unknown): string {
-  return createHash("sha256")
-    .update(typeof value === "string" ? value : JSON.stringify(value))
-    .digest("hex");
+  return sha256(typeof value === "string" ? value : JSON.stringify(value));
 }

@@ -10,9 +10,10 @@ import { described, describedTool, ToolNames } from "../../src/rollouts/actors/e
 import { HttpError } from "../http/http-error.ts";
 import { noThreads } from "../inference/anthropic-messages.ts";
 import type { ChatModel, ConverseOptions, InferenceModel } from "../inference/model.ts";
-import { serveInference, unknownRoute } from "../inference/server.ts";
+import { assistantMessage } from "../inference/parsed-request.ts";
+import { unknownRoute } from "../inference/server.ts";
 import type { Exchange } from "./demonstrations.ts";
-import { newKey } from "./new-key.ts";
+import { newKey, serveByKey } from "./keys.ts";
 import type { TeacherUsage } from "./record-file.ts";
 import type { RelayedAttempt } from "./relay.ts";
 import type { AskedTeacher, TeacherMessage, TeacherRequest } from "./scripted-teacher.ts";
@@ -34,20 +35,18 @@ export interface Teacher {
 }
 
 const tooLongCode = "context_length_exceeded";
-const noTokens = { requests: 0, promptTokens: 0, completionTokens: 0, unreported: 0 };
+export const noUsage: TeacherUsage = { requests: 0, promptTokens: 0, completionTokens: 0, unreported: 0 };
 
 export async function openTeacher(teacher: AskedTeacher): Promise<Teacher> {
   const byKey = new Map<string, InferenceModel>();
-  const limits = { maxBytes: 2 ** 26 };
-  // Without the key of an attempt nobody may ask.
-  const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [newKey()], limits, models: new Map(), byKey });
+  const server = await serveByKey(byKey);
   let stopped: string | undefined;
   const open = (): TaughtAttempt => {
     const apiKey = newKey();
     const ended = new AbortController();
     const names = new ToolNames();
     const exchanges: (Exchange | undefined)[] = [];
-    const usage = { ...noTokens };
+    const usage = { ...noUsage };
     let answered = 0;
     let fault: string | undefined;
     const converse = async (request: ConversationRequest, options: ConverseOptions): Promise<ConversationReply> => {
@@ -153,12 +152,10 @@ function bodyOf(
 /** The answer, with its calls as they were written: the agent hears what it would hear from the endpoint. */
 function replyOf({ content, reasoning, calls, finish, usage }: Completion, names: ToolNames): ConversationReply {
   const toolCalls = calls.map((call) => ({ name: names.meant(call.name), ...readArguments(call.arguments) }));
-  const message: AssistantMessage = {
-    ...{ role: "assistant", content },
-    ...(reasoning === undefined || reasoning === "" ? {} : { reasoning }),
-    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+  return {
+    ...wholeReply(assistantMessage(content, reasoning, toolCalls), usage),
+    finish: finish === "length" ? "length" : "stop",
   };
-  return { ...wholeReply(message, usage), finish: finish === "length" ? "length" : "stop" };
 }
 
 export function wholeReply(message: AssistantMessage, usage?: Completion["usage"]): ConversationReply {

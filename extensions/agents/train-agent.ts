@@ -121,10 +121,20 @@ export async function functionOf<T extends TaskRequest>(agent: AgentTraining<T>[
   });
 }
 
-/** The agent of a command line: a module by its path, or a program and its arguments. */
-export function agentOf(words: readonly string[]): string | AgentProgram {
+/** A module by its path, or a program and its arguments. */
+function agentOf(words: readonly string[]): string | AgentProgram {
   const [first = "", ...more] = words;
   return more.length === 0 && /\.[cm]?[jt]sx?$/.test(first) ? first : { command: words };
+}
+
+/** The agent, the file of tasks and the reward of a command line. @throws ConfigError naming the flag that is missing or wrong */
+export async function trainingOf(
+  words: readonly string[],
+  { tasks, reward }: { readonly tasks?: unknown; readonly reward?: string },
+): Promise<Pick<AgentTraining, "agent" | "reward"> & { readonly tasks: string }> {
+  if (typeof tasks !== "string")
+    throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  return { agent: agentOf(words), tasks, reward: await rewardOf(reward) };
 }
 
 /** Loads the reward of a command line. @throws ConfigError if the file has none */

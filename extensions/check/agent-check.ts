@@ -9,13 +9,13 @@ import { plural } from "../../src/terminal/format.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import type { AttemptingAgent } from "../agents/agent-attempts.ts";
 import { guardedAgent, openAgent, rewardError } from "../agents/agent-attempts.ts";
-import { newKey } from "../agents/new-key.ts";
+import { newKey, serveByKey } from "../agents/keys.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
 import type { AgentTraining } from "../agents/train-agent.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { InferenceModel } from "../inference/model.ts";
 import type { RunningInference } from "../inference/server.ts";
-import { serveInference, unknownRoute } from "../inference/server.ts";
+import { unknownRoute } from "../inference/server.ts";
 import {
   answerFields,
   callingPolicies,
@@ -197,8 +197,7 @@ class Trial<T extends TaskRequest> {
   static async open<T extends TaskRequest>(check: AgentCheck<T>, signal: AbortSignal): Promise<Trial<T>> {
     const { agent, reward, timeoutMs = 30_000 } = check;
     const byKey = new Map<string, InferenceModel>();
-    const limits = { maxBytes: 2 ** 26 };
-    const server = await serveInference({ host: "127.0.0.1", port: 0, keys: [newKey()], limits, models: new Map(), byKey });
+    const server = await serveByKey(byKey);
     try {
       const played = await openAgent<T>({ agent, reward, timeoutMs, signal }, { baseUrl: `${server.baseUrl}/v1` });
       return new Trial(check, server, byKey, played);

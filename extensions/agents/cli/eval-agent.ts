@@ -4,7 +4,7 @@ import type { EvalFlags } from "../../../src/cli/commands/eval-flags.ts";
 import { shownEpisodes } from "../../../src/cli/conversation.ts";
 import { evaluationFlags, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { errorsLine, verdictWithheld } from "../../../src/core/outcome.ts";
+import { errorsLine, type Outcome, verdictWithheld } from "../../../src/core/outcome.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
 import { newRunFolder, removeIfEmpty } from "../../../src/runs/write.ts";
 import { count, detectable, interval, percent, plural, points, pText } from "../../../src/terminal/format.ts";
@@ -12,10 +12,10 @@ import { interruptedExitCode, interruptible } from "../../../src/terminal/interr
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import { rewardText } from "../../../src/terminal/progress.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { type AgentEvaluation, type EvaluatedAgent, evaluateAgent } from "../evaluate-agent.ts";
-import { compareAgents, type MeasuredAgent } from "../measure.ts";
+import { type AgentEvaluation, type EvaluatedAgent, evaluateFollowed } from "../evaluate-agent.ts";
+import { compareAgents, counted, type MeasuredAgent } from "../measure.ts";
 import { readTasks, splitTasks } from "../tasks.ts";
-import { agentOf, rewardOf } from "../train-agent.ts";
+import { trainingOf } from "../train-agent.ts";
 
 /**
  * Measures an agent on the tasks of a file: with a model of this machine, one of an endpoint, or its own. With `--compare` with two of them,
@@ -23,9 +23,8 @@ import { agentOf, rewardOf } from "../train-agent.ts";
  * @returns the exit code
  */
 export async function evalAgentCommand(agent: string, flags: EvalFlags, output: Screen, screen: Screen): Promise<number> {
-  const { tasks: file, reward, split = "test", k = "1", out, compare, json } = flags;
-  if (typeof file !== "string")
-    throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const { split = "test", k = "1", out, compare, json } = flags;
+  const { tasks: file, ...training } = await trainingOf(agent.split(" "), flags);
   const served = servedBy(flags);
   const all = readTasks(resolve(file));
   if (split !== "test" && split !== "train" && split !== "all")
@@ -33,8 +32,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
   const tasks = split === "all" ? all : splitTasks(all)[split];
   const models = compare ?? [modelName(flags)];
   if (compare !== undefined && compare.length !== 2) throw new ConfigError("--compare", compare, { expected: "two models" });
-  const [run, judge] = [agentOf(agent.split(" ")), await rewardOf(reward)];
-  const evaluation = { agent: run, reward: judge, tasks, k: Number(k), split };
+  const evaluation = { ...training, tasks, k: Number(k), split };
   const measured: EvaluatedAgent<(typeof tasks)[number]>[] = [];
   const folders: string[] = [];
   for (const [i, model] of models.entries()) {
@@ -54,8 +52,11 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
           : "Interrupted: no attempt has ended",
       );
     const each = await interruptible(kept, (signal) =>
-      evaluateAgent({ ...evaluation, out: folder, ...chosen, ...served, signal }).finally(() => removeIfEmpty(folder)),
-    );
+      evaluateFollowed(
+        { ...evaluation, out: folder, ...chosen, ...served, signal },
+        following(tasks.length * evaluation.k, screen),
+      ).finally(() => removeIfEmpty(folder)),
+    ).finally(() => screen.clear());
     if (each === undefined) return interruptedExitCode;
     for (const line of linesOf(each)) screen.line(`   ${line}`);
     measured.push(each);
@@ -141,8 +142,35 @@ export function linesOf(measured: MeasuredAgent<object> & { readonly resumed: nu
       : [`${plural(failures.length, "attempt")} failed by an error of the agent (reward 0), the first: ${failures[0]}`]),
     ...(errors.length === 0
       ? []
-      : [
-          `${count(errors.length)} of ${plural(attempts, "attempt")} ended by an error and are not counted, the first: ${errors[0]}`,
-        ]),
+      : [`${count(errors.length)} of ${plural(attempts, "attempt")} ended by an error and are not counted${commonest(errors)}`]),
   ];
+}
+
+/** The time between two lines without a terminal, in milliseconds. */
+const betweenLines = 30_000;
+
+/** Shows how many attempts have ended: on a terminal in its last line, elsewhere in a line now and then. @param now of any clock, in milliseconds */
+export function following(
+  all: number,
+  { live, line, status }: Pick<Screen, "live" | "line" | "status">,
+  now = () => performance.now(),
+): (outcome: Outcome) => void {
+  let [done, shown] = [0, now()];
+  const errors: string[] = [];
+  return (outcome) => {
+    done++;
+    if (outcome.kind === "error") errors.push(outcome.error);
+    const failed = errors.length === 0 ? "" : `, ${count(errors.length)} by an error${commonest(errors)}`;
+    const text = `${count(done)} of ${plural(all, "attempt")} ended${failed}`;
+    if (live) return status(text);
+    if (done === all || now() - shown < betweenLines) return;
+    shown = now();
+    line(`   ${text}`);
+  };
+}
+
+/** Names the error that most attempts ended by, and how many. */
+function commonest(errors: readonly string[]): string {
+  const [[reason, times] = ["", 0]] = Object.entries(counted(errors)).sort((a, b) => b[1] - a[1]);
+  return times === errors.length ? `: ${reason}` : `, ${count(times)} of them by: ${reason}`;
 }

@@ -1,10 +1,9 @@
 import { existsSync } from "node:fs";
-import { basename } from "node:path";
+import { basename, join } from "node:path";
 import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { apiKeyFrom } from "../../../src/core/api-key.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
-import { newRunFolder, removeIfEmpty } from "../../../src/runs/write.ts";
 import { count, percent, plural } from "../../../src/terminal/format.ts";
 import { interruptedExitCode, interruptible } from "../../../src/terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
@@ -13,7 +12,7 @@ import { pricesOf } from "../prices.ts";
 import { type AgentRecord, recordAgent } from "../record-agent.ts";
 import { attemptsFile } from "../record-file.ts";
 import type { AgentTeacher } from "../scripted-teacher.ts";
-import { agentOf, rewardOf, tasksOf } from "../train-agent.ts";
+import { tasksOf, trainingOf } from "../train-agent.ts";
 import { linesOf, modelOf } from "./eval-agent.ts";
 
 type RecordFlag = "tasks" | "reward" | "teacher" | "keep" | "out" | "k" | "concurrency" | "timeout" | "prices";
@@ -24,10 +23,10 @@ const student = "smollm2";
 
 /** Records demonstrations of an agent with a strong model. @returns the exit code: 1 where nothing was kept */
 export async function recordCommand(agent: readonly string[], flags: RecordFlags, screen: Screen): Promise<number> {
-  const { tasks: file, reward, teacher: who = "", keep = "reward >= 1", out = "demos.jsonl", prices } = flags;
-  if (file === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const { teacher: who = "", keep = "reward >= 1", out = "demos.jsonl", prices } = flags;
+  const training = await trainingOf(agent, flags);
   const teacher = teacherOf(who, process.env);
-  const tasks = tasksOf(file);
+  const tasks = tasksOf(training.tasks);
   const timeout = wholeNumber("--timeout", flags.timeout);
   const options = {
     k: wholeNumber("--k", flags.k),
@@ -35,16 +34,16 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
     ...(timeout === undefined ? {} : { timeoutMs: 1000 * timeout }),
     ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
   };
-  const agentFiles = ` --tasks ${quoted(file)} --reward ${quoted(reward ?? "")} -- ${agent.map(quoted).join(" ")}`;
-  const given = { agent: agentOf(agent), tasks, reward: await rewardOf(reward), teacher, out, keep };
+  const agentFiles = ` --tasks ${quoted(training.tasks)} --reward ${quoted(flags.reward ?? "")} -- ${agent.map(quoted).join(" ")}`;
   const measuring = tasks.train === tasks.test ? "" : ` (${count(tasks.test.length)} are kept for measuring)`;
   screen.line(`${agent.join(" ")} with ${who}: ${plural(tasks.train.length, "task")}${measuring}`);
   const kept = () =>
     screen.line(`Interrupted. Attempts that have ended are kept in ${shownPath(attemptsFile(out))}: the same command continues`);
-  const record = await interruptible(kept, (signal) => recordAgent({ ...given, ...options, signal }));
+  const record = await interruptible(kept, (signal) =>
+    recordAgent({ ...training, tasks, teacher, out, keep, ...options, signal }),
+  );
   if (record === undefined) return interruptedExitCode;
-  const taught = newRunFolder(runsFolder, `${basename(out, ".jsonl")}-sft`);
-  removeIfEmpty(taught);
+  const taught = freeName(join(runsFolder, `${basename(out, ".jsonl")}-sft`));
   for (const line of [...linesOf(record), ...keptLines(record, keep, out)]) screen.line(`   ${line}`);
   screen.line(
     record.usage.requests === 0
@@ -58,6 +57,11 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
     screen.line("Other models: docs/which-model.md");
   }
   return record.rows === 0 ? 1 : 0;
+}
+
+function freeName(path: string, number = 1): string {
+  const name = `${path}-${number}`;
+  return existsSync(name) ? freeName(path, number + 1) : name;
 }
 
 /** The teacher of `--teacher`: NAME@ADDRESS of an endpoint, or a module. @throws ConfigError for what is neither, and OpenAI's server without a key */

@@ -15,7 +15,7 @@ import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { pricesOf } from "../prices.ts";
 import { teach } from "../taught-agent.ts";
-import { type AgentTraining, agentOf, rewardOf, trainedAgent } from "../train-agent.ts";
+import { type AgentTraining, trainedAgent, trainingOf } from "../train-agent.ts";
 import { teacherOf } from "./record.ts";
 import { taughtLines } from "./taught-report.ts";
 
@@ -25,9 +25,7 @@ import { taughtLines } from "./taught-report.ts";
  * @returns the exit code
  */
 export async function trainAgentCommand(agent: readonly string[], flags: TrainFlags, screen: Screen): Promise<number> {
-  const { tasks, reward } = flags;
-  if (tasks === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
-  const training = { agent: agentOf(agent), tasks, reward: await rewardOf(reward) };
+  const training = await trainingOf(agent, flags);
   const user = await loadConfigFile(flags.config);
   if (user.environment !== undefined) {
     const named = typeof user.environment === "string" ? user.environment : user.environment.name;
@@ -57,11 +55,11 @@ async function trainTaught(
     ...(file.rewards === undefined ? {} : { rewards: file.rewards }),
     teacher: teacherOf(teacher ?? "", process.env),
     demonstrations: {
-      ...(tasks === undefined ? {} : { tasks: wholeNumber("--demonstrations", tasks) }),
-      ...(keep === undefined ? {} : { keep }),
-      ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
-      ...(steps === undefined ? {} : { steps: wholeNumber("--sft-steps", steps) }),
-      ...(rate === undefined ? {} : { learningRate: numberOf("--sft-learning-rate", rate, 0) }),
+      ...(tasks !== undefined && { tasks: wholeNumber("--demonstrations", tasks) }),
+      ...(keep !== undefined && { keep }),
+      ...(prices !== undefined && { prices: pricesOf(prices, "--prices") }),
+      ...(steps !== undefined && { steps: wholeNumber("--sft-steps", steps) }),
+      ...(rate !== undefined && { learningRate: numberOf("--sft-learning-rate", rate, 0) }),
     },
   };
   let last: RunPlan | undefined;

@@ -4,14 +4,12 @@ import { showDownload } from "../../../src/cli/download.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { wholeContext } from "../../../src/core/whole-context.ts";
-import { whileOpen } from "../../../src/environments/lifetime.ts";
-import { guarded } from "../../../src/guard/guarded.ts";
 import { assumedLength, modelFolder, openModel, samplingUse, trainingUse } from "../../../src/sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
 import { proportionInterval } from "../../../src/statistics/intervals.ts";
 import { count, duration, interval, plural, table } from "../../../src/terminal/format.ts";
 import { commandPrefix, quoted } from "../../../src/terminal/invocation.ts";
-import type { Screen } from "../../../src/terminal/screen.ts";
+import { createScreen, type Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
@@ -21,7 +19,7 @@ import type { TrainingConfig } from "../../../src/training/config/settings.ts";
 import { checkShownTools } from "../../../src/training/config/shown-tools.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { readTasks } from "../../agents/tasks.ts";
-import { agentOf, rewardOf, trainedAgent } from "../../agents/train-agent.ts";
+import { trainedAgent, trainingOf } from "../../agents/train-agent.ts";
 import { chooseProvider, type Device } from "../../local/device-choice.ts";
 import { availableMemory } from "../../local/machine/memory-available.ts";
 import { gibibytes, type MemoryUse, parameterText } from "../../local/memory.ts";
@@ -33,6 +31,7 @@ import { type Chances, chancesOf, type Fitting, fittingModels, guessedStepSecond
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
 import { type Trial, tryOut } from "../cost.ts";
 import { agentCommand } from "./agent-command.ts";
+import { guardsOf, whileGuarded } from "./guarded-environment.ts";
 
 export interface AdviseFlags extends SettingValues {
   readonly tasks?: string;
@@ -56,12 +55,14 @@ const trialTokens = 512;
 export async function adviseCommand(agent: readonly string[], flags: AdviseFlags, screen: Screen): Promise<void> {
   const bytes = limitOf("--memory", flags.memory, 2 ** 30) ?? availableMemory();
   const time = limitOf("--hours", flags.hours, 3600) ?? 8 * 3600;
-  const { config, user } = await asked(agent, flags);
+  const training = agent.length === 0 ? undefined : await trainingOf(agent, flags);
+  const { config, user } = await asked(training, flags);
   const quiet = flags.json === true;
-  const checked = agent.length > 0 ? await checkOf(agent, flags, screen, quiet) : undefined;
+  const notes = quiet ? createScreen({ write: () => true }) : screen;
+  const checked = training === undefined ? undefined : await checkOf(training, notes);
   const holes = checked?.findings ?? [];
   const command: AgentCommand | undefined =
-    agent.length > 0 ? (name, options) => agentCommand(name, agent, flags, options) : undefined;
+    training === undefined ? undefined : (name, options) => agentCommand(name, agent, flags, options);
   const { environment } = config;
   const speed = await speedOf(config);
   const { gflops, provider } = speed;
@@ -79,13 +80,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     return;
   }
   const hasTools = checked === undefined ? undefined : checked.tools.length > 0;
-  const { chances, trial, model, tools } = await tried(
-    config,
-    user,
-    hasTools,
-    (line) => (quiet ? undefined : screen.line(line)),
-    screen,
-  );
+  const { chances, trial, model, tools } = await tried(config, user, hasTools, notes);
   const fitting = fittingModels({ ...useOf(config), length: Math.max(512, chances.longest) }, bytes).map((each) => ({
     ...each,
     seconds: config.steps * stepSeconds(trial, model.parameters, each.parameters, config.rollout, gflops),
@@ -95,24 +90,16 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
     screen.line(JSON.stringify(found, null, 1));
     return;
   }
+  const played = trial.groups.flatMap(({ trajectories }) => trajectories);
+  const stronger = fitting.findLast((each) => each.seconds <= time);
   const lines = [
     ...trialLines(chances, trial, tools),
     "",
     ...fittingLines(fitting, time, { bytes, steps: config.steps }),
-    ...shownEpisodes(
-      trial.groups.flatMap(({ trajectories }) => trajectories),
-      undefined,
-      screen.paint,
-      screen.width,
-    ),
+    ...shownEpisodes(played, undefined, screen.paint, screen.width),
     ...holeLines(holes),
     "",
-    nextOf(
-      chances,
-      fitting.findLast((each) => each.seconds <= time),
-      config,
-      command,
-    ),
+    nextOf(chances, stronger, config, command),
   ];
   show(lines, screen);
 }
@@ -133,15 +120,10 @@ interface Speed {
 }
 
 /** Checks an agent's reward with few tasks, and learns what the agent asks of a model. */
-async function checkOf(
-  agent: readonly string[],
-  { tasks = "", reward }: AdviseFlags,
-  screen: Screen,
-  quiet: boolean,
-): Promise<AgentCheckReport> {
-  const onProgress = (policy: string) => (quiet ? undefined : screen.status(`playing a policy that ${policy} …`));
-  const check = { agent: agentOf(agent), tasks: readTasks(tasks).slice(0, 24), reward: await rewardOf(reward) };
-  return checkAgent({ ...check, policyMs: 4000, onProgress }).finally(() => screen.clear());
+function checkOf({ tasks, ...training }: AgentOfFlags, notes: Screen): Promise<AgentCheckReport> {
+  const onProgress = (policy: string) => notes.status(`playing a policy that ${policy} …`);
+  const check = { ...training, tasks: readTasks(tasks).slice(0, 24), policyMs: 4000, onProgress };
+  return checkAgent(check).finally(() => notes.clear());
 }
 
 const holeLines = (holes: readonly string[]) => (holes.length === 0 ? [] : ["", ...holes.map((hole) => `! ${hole}`)]);
@@ -158,21 +140,21 @@ function show(lines: readonly string[], screen: Screen): void {
 /** Which model to begin with, before any was played. */
 function choiceLines(fitting: readonly Timed[], { bytes, length, time, steps, gflops, provider, load }: Machine): string[] {
   if (fitting.length === 0) return noneFits(bytes);
-  const rows = fitting.map(({ name, parameters, form, bytes, callsTools, licence, seconds }) => [
-    `  ${name}`,
-    parameterText(parameters),
-    form,
-    gibibytes(bytes),
-    `${duration(seconds)}${seconds > time ? ", too long" : ""}`,
-    callsTools ? "trained to" : "by demonstrations",
-    licence,
+  const rows = fitting.map((each) => [
+    ...modelCells(each, duration(each.seconds), time),
+    ...[each.callsTools ? "trained to" : "by demonstrations", each.licence],
   ]);
-  const head = ["  model", "size", "what is trained", "memory", "the run", "calls tools", "licence"];
   return [
     `Published models that can be trained in ${gibibytes(bytes)}, at ${count(length)} tokens. The run: ${plural(steps, "step")}, a rough guess from ` +
       `this machine's ${count(gflops)} GFLOP/s (${provider}${load === undefined ? "" : `, with ${load}: a quiet machine is faster`}); --model NAME measures it`,
-    ...table([head, ...rows]),
+    ...table([[...modelHead, "calls tools", "licence"], ...rows]),
   ];
+}
+
+const modelHead = ["  model", "size", "what is trained", "memory", "the run"];
+
+function modelCells({ name, parameters, form, bytes, seconds }: Timed, run: string, time: number): string[] {
+  return [`  ${name}`, parameterText(parameters), form, gibibytes(bytes), `${run}${seconds > time ? ", too long" : ""}`];
 }
 
 /** The measurements of this machine, and what a run may take. */
@@ -218,16 +200,15 @@ function limitOf(flag: string, value: string | undefined, unit: number): number 
   return number * unit;
 }
 
-async function asked(agent: readonly string[], flags: AdviseFlags): Promise<{ config: TrainingConfig; user: UserConfig }> {
+type AgentOfFlags = Awaited<ReturnType<typeof trainingOf>>;
+
+async function asked(
+  training: AgentOfFlags | undefined,
+  flags: AdviseFlags,
+): Promise<{ config: TrainingConfig; user: UserConfig }> {
   const given = settingsOf(doctorFlags, flags);
   const file = await loadConfigFile(flags.config);
-  if (agent.length === 0) {
-    const user = withRunEnvironment(file, given);
-    return { config: resolveConfig(user, given), user };
-  }
-  const { tasks, reward } = flags;
-  if (tasks === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
-  const user = { ...file, environment: trainedAgent({ agent: agentOf(agent), tasks, reward: await rewardOf(reward) }) };
+  const user = training === undefined ? withRunEnvironment(file, given) : { ...file, environment: trainedAgent(training) };
   return { config: resolveConfig(user, given), user };
 }
 
@@ -239,62 +220,46 @@ interface Tried {
 }
 
 /** @param hasTools whether the model is shown tools, where that is known before an episode */
-async function tried(
-  config: TrainingConfig,
-  user: UserConfig,
-  hasTools: boolean | undefined,
-  say: (line: string) => void,
-  screen: Screen,
-): Promise<Tried> {
+async function tried(config: TrainingConfig, user: UserConfig, hasTools: boolean | undefined, notes: Screen): Promise<Tried> {
   const environment = environmentOf(config, user);
   const { engine, seed, chat } = config;
   const isOpen = config.rollout.maxTokens === wholeContext;
   const rollout = isOpen ? { ...config.rollout, maxTokens: trialTokens } : config.rollout;
-  const guards = {
-    ...{ limitMs: rollout.episodeTimeoutMs, subject: "advise", advice: "Mend the code, then start again." },
-    warn: (message: string) => say(`! ${message}`),
-  };
+  const guards = guardsOf("advise", config, (message) => notes.line(`! ${message}`));
   const use = { ...samplingUse(config), concurrency: Math.min(32, rollout.concurrency) };
-  const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use));
+  const folder = await showDownload(config.model, notes, (onDownload) => modelFolder(config, onDownload, use));
   const parameters = parameterCount(await readModelConfig(join(folder, "config.json")));
-  return guarded(guards, (signal) =>
-    whileOpen(environment, { timeoutMs: rollout.episodeTimeoutMs, signal }, async (opened) => {
-      const prompt = await firstPrompt(opened, 30_000);
-      const model = await openModel(folder, engine, { use, seed }, chat);
-      try {
-        const notice = await checkShownTools(model.chat, opened, config);
-        if (notice !== undefined) say(notice);
-        say(`Playing "${environment.name}" with ${config.model}, for at most ${trialMs / 60_000} minutes`);
-        if (isOpen) say(`Answers have at most ${trialTokens} tokens here; a run may give them more (rollout.maxTokens)`);
-        const trial = await tryOut(model, opened, { ...config, rollout }, trialMs);
-        screen.clear();
-        const tools = hasTools ?? (prompt !== undefined && prompt.tools.length > 0);
-        if (trial !== undefined) return { chances: chancesOf(trial.groups, tools), trial, model: { folder, parameters }, tools };
-        throw new ConfigError("model", config.model, {
-          expected: `one that ends an episode of "${environment.name}" within ${trialMs / 60_000} minutes`,
-          hint: "Use a smaller model, or fewer tokens (rollout.maxTokens, rollout.maxTurns).",
-        });
-      } finally {
-        await model.engine.dispose();
-      }
-    }),
-  );
+  return whileGuarded(guards, environment, async (opened) => {
+    const prompt = await firstPrompt(opened, 30_000);
+    const model = await openModel(folder, engine, { use, seed }, chat);
+    try {
+      const notice = await checkShownTools(model.chat, opened, config);
+      if (notice !== undefined) notes.line(notice);
+      notes.line(`Playing "${environment.name}" with ${config.model}, for at most ${trialMs / 60_000} minutes`);
+      if (isOpen) notes.line(`Answers have at most ${trialTokens} tokens here; a run may give them more (rollout.maxTokens)`);
+      const trial = await tryOut(model, opened, { ...config, rollout }, trialMs);
+      notes.clear();
+      const tools = hasTools ?? (prompt !== undefined && prompt.tools.length > 0);
+      if (trial !== undefined) return { chances: chancesOf(trial.groups, tools), trial, model: { folder, parameters }, tools };
+      throw new ConfigError("model", config.model, {
+        expected: `one that ends an episode of "${environment.name}" within ${trialMs / 60_000} minutes`,
+        hint: "Use a smaller model, or fewer tokens (rollout.maxTokens, rollout.maxTurns).",
+      });
+    } finally {
+      await model.engine.dispose();
+    }
+  });
 }
 
 function trialLines(chances: Chances, { cost }: Trial, tools: boolean): string[] {
   const { episodes, calls, invalidCalls, successes, groups, withSignal, longest, failures } = chances;
+  const called =
+    calls === 0
+      ? "none: no tool was called"
+      : `${count(calls)} of tools, ${count(invalidCalls)} of them not readable or not valid`;
   const rows = [
-    ...(tools
-      ? [
-          [
-            "  calls",
-            calls === 0
-              ? "none: no tool was called"
-              : `${count(calls)} of tools, ${count(invalidCalls)} of them not readable or not valid`,
-          ],
-        ]
-      : []),
-    ["  success", interval({ ...proportionInterval(successes, episodes) })],
+    ...(tools ? [["  calls", called]] : []),
+    ["  success", interval(proportionInterval(successes, episodes))],
     ["  signal", `${count(withSignal)} of ${plural(groups, "group")} of attempts at one task have different rewards`],
     ["  length", `${count(cost.tokensPerEpisode)} sampled tokens an episode, the longest context ${count(longest)}`],
     ["  time", `${duration(cost.samplingPerStep + cost.trainingPerStep)} a step, ${duration(cost.whole)} the run`],
@@ -309,16 +274,10 @@ function fittingLines(
   { bytes, steps }: { readonly bytes: number; readonly steps: number },
 ): string[] {
   if (fitting.length === 0) return noneFits(bytes);
-  const rows = fitting.map(({ name, parameters, form, bytes, seconds }) => [
-    `  ${name}`,
-    parameterText(parameters),
-    form,
-    gibibytes(bytes),
-    `about ${duration(seconds)}${seconds > time ? ", too long" : ""}`,
-  ]);
+  const rows = fitting.map((each) => modelCells(each, `about ${duration(each.seconds)}`, time));
   return [
     `Published models that can be trained in ${gibibytes(bytes)}; ${plural(steps, "step")} without evaluations, by the episodes above and the models' sizes`,
-    ...table([["  model", "size", "what is trained", "memory", "the run"], ...rows]),
+    ...table([modelHead, ...rows]),
   ];
 }
 

@@ -1,9 +1,8 @@
-import { ConfigError } from "../../../src/core/errors.ts";
 import { count, percent, plural, table } from "../../../src/terminal/format.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
 import { readTasks } from "../../agents/tasks.ts";
-import { agentOf, rewardOf } from "../../agents/train-agent.ts";
+import { trainingOf } from "../../agents/train-agent.ts";
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
 import { agentCommand } from "./agent-command.ts";
 
@@ -17,13 +16,12 @@ const maxTasks = 100;
 
 /** Plays policies that understand nothing against an agent. @returns the exit code: 1 where something was found */
 export async function agentCheckCommand(agent: readonly string[], flags: AgentCheckFlags, screen: Screen): Promise<number> {
-  const { tasks: file, reward, json } = flags;
-  if (file === undefined) throw new ConfigError("--tasks", "none", { expected: "a file of JSON lines, each with a prompt" });
+  const { json } = flags;
+  const training = await trainingOf(agent, flags);
   const onProgress = (policy: string) => (json === true ? undefined : screen.status(`playing a policy that ${policy} …`));
-  const all = readTasks(file);
-  const report = await checkAgent({
-    ...{ agent: agentOf(agent), tasks: all.slice(0, maxTasks), reward: await rewardOf(reward), onProgress },
-  }).finally(() => screen.clear());
+  const all = readTasks(training.tasks);
+  const tasks = all.slice(0, maxTasks);
+  const report = await checkAgent({ ...training, tasks, onProgress }).finally(() => screen.clear());
   if (json === true) screen.line(JSON.stringify(report, null, 1));
   else {
     const of =

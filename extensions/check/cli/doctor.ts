@@ -7,7 +7,7 @@ import { DeadlineError } from "../../../src/core/deadline.ts";
 import { EnvError, reasonOf } from "../../../src/core/errors.ts";
 import { seedOf } from "../../../src/core/random.ts";
 import { runtime } from "../../../src/core/runtime.ts";
-import { engineKind, type Finding } from "../../../src/engines/registry.ts";
+import { type EngineDiagnosis, engineKind, type Finding } from "../../../src/engines/registry.ts";
 import type { Diagnosis, Environment } from "../../../src/environments/environment.ts";
 import { guarded } from "../../../src/guard/guarded.ts";
 import { broughtDiagnoses } from "../../../src/sdk/diagnoses.ts";
@@ -15,14 +15,15 @@ import { type Model, modelFolder, openModel, samplingUse, trainingUse } from "..
 import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
 import { count, duration, plural } from "../../../src/terminal/format.ts";
 import { commandPrefix } from "../../../src/terminal/invocation.ts";
-import type { Screen } from "../../../src/terminal/screen.ts";
+import { createScreen, type Screen } from "../../../src/terminal/screen.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
 import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import { type FirstPrompt, requireFirstPrompt } from "../../../src/training/config/first-prompt.ts";
 import type { TrainingConfig } from "../../../src/training/config/settings.ts";
 import { checkShownTools } from "../../../src/training/config/shown-tools.ts";
 import type { UserConfig } from "../../../src/training/config/user-config.ts";
-import { type Cost, tryOut } from "../cost.ts";
+import { tryOut } from "../cost.ts";
+import { guardsOf } from "./guarded-environment.ts";
 
 type Check = () => Finding | Promise<Finding>;
 
@@ -37,13 +38,13 @@ export async function doctorCommand(flags: DoctorFlags, screen: Screen): Promise
   const user = await loadConfigFile(flags.config);
   const asked = settingsOf(doctorFlags, flags);
   const config = resolveConfig(withRunEnvironment(user, asked), asked);
-  const guards = {
-    limitMs: config.rollout.episodeTimeoutMs,
-    subject: "doctor",
-    advice: "Mend the code, then start again.",
-    warn: (message: string) => (flags.json === true ? undefined : screen.line(`! ${message}`)),
-  };
-  return guarded(guards, () => examine(config, user, flags, screen));
+  const notes = flags.json === true ? createScreen({ write: () => true }) : screen;
+  const guards = guardsOf("doctor", config, (message) => notes.line(`! ${message}`));
+  const findings = await guarded(guards, () => examine(config, user, flags.play === true, notes));
+  const ready = findings.every(({ state }) => state !== "bad");
+  if (flags.json === true) screen.line(JSON.stringify({ ready, checks: findings }, null, 2));
+  else screen.line(ready ? `Ready. Train with: ${commandPrefix()} train` : "Something is broken: see above.");
+  return ready ? 0 : 1;
 }
 
 /** The results of earlier checks, which later ones build on. */
@@ -56,14 +57,16 @@ interface Found {
   prompt?: FirstPrompt;
 }
 
-async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFlags, screen: Screen): Promise<number> {
+type NamedFinding = Finding & { readonly name: string };
+
+/** @param play whether episodes are played, too */
+async function examine(config: TrainingConfig, user: UserConfig, play: boolean, screen: Screen): Promise<NamedFinding[]> {
   const diagnosis = await engineKind(config.engine).diagnose?.(config.engine);
   const found: Found = { played: config, hasDevice: true };
-  const findings: (Finding & { name: string })[] = [];
-  const note = ({ name, ...finding }: Finding & { name: string }) => {
+  const findings: NamedFinding[] = [];
+  const note = ({ name, ...finding }: NamedFinding) => {
     screen.clear();
     findings.push({ name, ...finding });
-    if (flags.json === true) return;
     screen.line(`${mark(finding, screen)} ${name.padEnd(16)} ${finding.text}`);
     if (finding.advice !== undefined) screen.line(`${" ".repeat(19)}${finding.advice}`);
   };
@@ -71,19 +74,15 @@ async function examine(config: TrainingConfig, user: UserConfig, flags: DoctorFl
   // Before the model: what extensions and the environment need is the same for every model.
   for (const each of broughtDiagnoses()) note(each);
   for (const each of await diagnosesOf(config, user, screen)) note(each);
-  const checks = [...machineChecks(diagnosis, found), ...modelChecks(config, user, flags, { screen, diagnosis, found })];
+  const checks = [...machineChecks(diagnosis, found), ...modelChecks(config, user, play, { screen, diagnosis, found })];
   for (const [name, check] of checks) {
     screen.status(`checking ${name} …`);
     note({ name, ...(await attempt(check)) });
   }
   await found.model?.engine.dispose();
-  const ready = findings.every(({ state }) => state !== "bad");
-  if (flags.json === true) screen.line(JSON.stringify({ ready, checks: findings }, null, 2));
-  else screen.line(ready ? `Ready. Train with: ${commandPrefix()} train` : "Something is broken: see above.");
-  return ready ? 0 : 1;
+  return findings;
 }
 
-type EngineDiagnosis = Awaited<ReturnType<NonNullable<ReturnType<typeof engineKind>["diagnose"]>>>;
 type NamedCheck = readonly [string, Check];
 
 function machineChecks(diagnosis: EngineDiagnosis | undefined, found: Found): NamedCheck[] {
@@ -101,61 +100,50 @@ function machineChecks(diagnosis: EngineDiagnosis | undefined, found: Found): Na
 function modelChecks(
   config: TrainingConfig,
   user: UserConfig,
-  flags: DoctorFlags,
-  {
-    screen,
-    diagnosis,
-    found,
-  }: { readonly screen: Screen; readonly diagnosis?: EngineDiagnosis | undefined; readonly found: Found },
+  play: boolean,
+  { screen, diagnosis, found }: { readonly screen: Screen; readonly diagnosis?: EngineDiagnosis; readonly found: Found },
 ): NamedCheck[] {
   const use = { ...samplingUse(config), concurrency: rows };
-  const timed = flags.play === true;
   const environment = async (): Promise<Finding> => {
     found.prompt = await promptOf(environmentOf(config, user), config.rollout.episodeTimeoutMs);
     return { state: "good", text: `"${config.environment.name}" starts, with ${plural(found.prompt.tools.length, "tool")}` };
   };
   const model = async (): Promise<Finding> => {
-    const folder = await (flags.json === true
-      ? modelFolder(config, undefined, use)
-      : showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use)));
+    const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, use));
     const finding = (await diagnosis?.describe(folder)) ?? { state: "good" as const, text: folder };
     found.folder = folder;
     return finding;
   };
-  const template = async (): Promise<Finding> => {
-    if (found.folder === undefined) return notTried;
+  const template = async (folder: string): Promise<Finding> => {
     if (found.prompt === undefined) return noPrompt;
-    const { finding, format } = await checkChat(found.folder, found.prompt, config, user);
+    const { finding, format } = await checkChat(folder, found.prompt, config, user);
     if (format !== undefined) found.played = { ...config, chat: chatSettingsSchema.parse({ ...config.chat, format }) };
     return finding;
   };
-  const sampling = async (): Promise<Finding> => {
-    if (found.folder === undefined) return notTried;
+  const sampling = async (folder: string): Promise<Finding> => {
     if (!found.hasDevice) return noDevice;
-    found.model = await openModel(found.folder, config.engine, { use, seed: config.seed }, found.played.chat);
-    return found.prompt === undefined ? noPrompt : checkSampling(found.model, found.prompt, config, timed);
+    found.model = await openModel(folder, config.engine, { use, seed: config.seed }, found.played.chat);
+    return found.prompt === undefined ? noPrompt : checkSampling(found.model, found.prompt, config, play);
   };
   const cost = () => {
     if (found.model === undefined) return notTried;
     return found.prompt === undefined ? noPrompt : checkCost(found.model, found.played, user);
   };
-  const measured = diagnosis?.speed;
-  const memory = (folder: string) => diagnosis?.memory(folder, samplingUse(config), trainingUse(config)) ?? notTried;
-  return [
+  const speed = diagnosis?.speed;
+  const withFolder =
+    (check: (folder: string) => ReturnType<Check>): Check =>
+    () =>
+      found.folder === undefined ? notTried : check(found.folder);
+  const checks: [name: string, check: Check | undefined][] = [
     ["environment", environment],
     ["model", model],
-    ["chat template", template],
-    ...(diagnosis === undefined
-      ? []
-      : ([["memory needed", () => (found.folder === undefined ? notTried : memory(found.folder))]] as const)),
-    ...(measured === undefined
-      ? []
-      : ([
-          ["speed", () => (found.folder === undefined ? notTried : found.hasDevice ? measured(found.folder) : noDevice)],
-        ] as const)),
-    ["sampling", sampling],
-    ...(timed ? ([["cost", cost]] as const) : []),
+    ["chat template", withFolder(template)],
+    ["memory needed", diagnosis && withFolder((folder) => diagnosis.memory(folder, samplingUse(config), trainingUse(config)))],
+    ["speed", speed && withFolder((folder) => (found.hasDevice ? speed(folder) : noDevice))],
+    ["sampling", withFolder(sampling)],
+    ["cost", play ? cost : undefined],
   ];
+  return checks.flatMap(([name, check]) => (check === undefined ? [] : [[name, check] as const]));
 }
 
 /** Returns what the environment finds of what it needs, if it looks. */
@@ -268,7 +256,7 @@ async function checkCost(model: Model, config: TrainingConfig, user: UserConfig)
     `a step takes about ${duration(samplingPerStep + trainingPerStep)} (${duration(samplingPerStep)} to sample), an evaluation ` +
     `${duration(evaluation)}, the run of ${count(config.steps)} steps ${duration(whole)}; measured on ${count(episodes)} episodes of ` +
     `${count(tokensPerEpisode)} tokens`;
-  const values = { ...trial.cost } satisfies Cost;
+  const values = { ...trial.cost };
   if (evaluation < longEvaluation) return { state: "good", text, values };
   return { state: "doubtful", text, values, advice: "Shorten the evaluation: --set evaluation.tasks=32 --set evaluation.k=1." };
 }

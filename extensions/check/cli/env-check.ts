@@ -1,8 +1,6 @@
 import { showDownload } from "../../../src/cli/download.ts";
 import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
-import { whileOpen } from "../../../src/environments/lifetime.ts";
-import { guarded } from "../../../src/guard/guarded.ts";
 import { modelFolder, openModel, samplingUse } from "../../../src/sdk/model.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
 import { count, interval, plural } from "../../../src/terminal/format.ts";
@@ -14,6 +12,7 @@ import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { checkEnvironment } from "../check.ts";
 import { chancePolicy } from "../policies.ts";
 import type { EnvironmentReport } from "../report.ts";
+import { guardsOf, whileGuarded } from "./guarded-environment.ts";
 
 export interface EnvironmentCheckFlags extends SettingValues {
   readonly json?: boolean;
@@ -43,18 +42,11 @@ export async function environmentCheckCommand(
     rollout: config.rollout,
     onProgress: (what: string) => screen.status(`Measuring ${what}`),
   };
-  const guards = {
-    limitMs: config.rollout.episodeTimeoutMs,
-    subject: "env check",
-    advice: "Mend the code, then start again.",
-    warn: (message: string) => screen.line(`warning: ${message}`),
-  };
-  const report = await guarded(guards, (signal) =>
-    whileOpen(world, { timeoutMs: guards.limitMs, signal }, (environment) =>
-      sampling
-        ? withModel(config, screen, (model) => checkEnvironment(environment, { ...options, model }))
-        : checkEnvironment(environment, options),
-    ),
+  const guards = guardsOf("env check", config, (message) => screen.line(`warning: ${message}`));
+  const report = await whileGuarded(guards, world, (environment) =>
+    sampling
+      ? withModel(config, screen, (model) => checkEnvironment(environment, { ...options, model }))
+      : checkEnvironment(environment, options),
   );
   screen.clear();
   if (json) screen.line(JSON.stringify(report, null, 1));

@@ -3,8 +3,6 @@ import type { z } from "zod";
 import { showDownload } from "../../../src/cli/download.ts";
 import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
-import { whileOpen } from "../../../src/environments/lifetime.ts";
-import { guarded } from "../../../src/guard/guarded.ts";
 import { modelFolder, openChat, openModel, samplingUse } from "../../../src/sdk/model.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
 import { percent, table } from "../../../src/terminal/format.ts";
@@ -17,6 +15,7 @@ import type { UserConfig } from "../../../src/training/config/user-config.ts";
 import { answersSettingsSchema } from "../../answers/answers.ts";
 import { type ScannedTasks, type ScanOptions, scanTasks } from "../scan.ts";
 import { refuseAgent } from "./env-check.ts";
+import { guardsOf, whileGuarded } from "./guarded-environment.ts";
 
 export interface ScanFlags extends SettingValues {
   readonly json?: boolean;
@@ -79,16 +78,9 @@ async function scanned(
   screen: Screen,
 ): Promise<ScannedTasks> {
   const { seed, rollout, evaluation } = config;
-  const guards = {
-    limitMs: rollout.episodeTimeoutMs,
-    subject: "scan",
-    advice: "Mend the code, then start again.",
-    warn: (message: string) => screen.line(`warning: ${message}`),
-  };
+  const guards = guardsOf("scan", config, (message) => screen.line(`warning: ${message}`));
   const options = { ...player, seed, rollout, tasks: evaluation.tasks, ...(answers && { compare: answers.compare }) };
-  return guarded(guards, (signal) =>
-    whileOpen(environment, { timeoutMs: guards.limitMs, signal }, (opened) => scanTasks(opened, options)),
-  );
+  return whileGuarded(guards, environment, (opened) => scanTasks(opened, options));
 }
 
 function scanLines(rows: Readonly<Record<string, ScannedTasks>>, subjects: readonly Subject[]): string[] {
