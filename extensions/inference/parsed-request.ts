@@ -116,7 +116,7 @@ export const samplingFields = {
 const stopSchema = z.string().min(1);
 export const stopField = optional(z.union([stopSchema.transform((text) => [text]), z.array(stopSchema)]));
 
-/** What the assistant said: parts that are not there are left out. */
+/** A message of the assistant, without the parts that it lacks. */
 export function assistantMessage(
   content: string,
   reasoning: string | undefined,
