@@ -3,6 +3,7 @@
 import { outwards } from "../../src/statistics/outwards.ts";
 import { number, percent } from "../../src/terminal/format.ts";
 
+export { mean, variance } from "../../src/core/mean.ts";
 export { count, duration, number, percent } from "../../src/terminal/format.ts";
 
 /** A success in per cent; a reward as a number. */
@@ -47,8 +48,4 @@ export function smooth(values: readonly (number | null)[], weight: number): (num
     total = weight * total + (1 - weight);
     return sum / total;
   });
-}
-
-export function mean(values: readonly number[]): number {
-  return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0) / values.length;
 }

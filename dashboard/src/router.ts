@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { address } from "./api.ts";
 
 /** Where the page is: behind the # of its address, so that no server has to know the paths. */
 export interface Route {
@@ -31,9 +32,7 @@ function decoded(part: string): string {
 }
 
 export function link(parts: readonly string[], query: Readonly<Record<string, string | number | undefined>> = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== "");
-  const text = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
-  return `#/${parts.map(encodeURIComponent).join("/")}${text === "" ? "" : `?${text}`}`;
+  return address(`#/${parts.map(encodeURIComponent).join("/")}`, query);
 }
 
 /** Changes parameters of the address without a new entry in the browser's history. */

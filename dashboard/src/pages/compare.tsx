@@ -1,7 +1,7 @@
 import { outwards } from "../../../src/statistics/outwards.ts";
 import { ask, type ComparisonView, type RunList, useAsked } from "../api.ts";
 import { percent, pointsText, signed } from "../format.ts";
-import { Columns, Empty, Problem, Scroll } from "../parts/bits.tsx";
+import { Choice, Columns, Empty, Pending, plainly, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 /** Two runs on the same tasks. */
@@ -9,32 +9,20 @@ export function ComparePage({ route }: { readonly route: Route }) {
   const list = useAsked<RunList>("runs", () => ask("/api/runs"));
   const [a, b] = [route.query.get("a") ?? "", route.query.get("b") ?? ""];
   const both = a !== "" && b !== "";
-  const { value, error } = useAsked<ComparisonView>(both ? `${a}/${b}` : undefined, () => ask("/api/compare", { a, b }));
-  const choice = (name: "a" | "b", chosen: string) => (
-    <label>
-      {name === "a" ? "Run A" : "Run B"}
-      <select value={chosen} onChange={(event) => setQuery(route, { [name]: event.currentTarget.value })}>
-        <option value="">choose a run</option>
-        {list.value?.runs.map(({ id }) => (
-          <option key={id} value={id}>
-            {id}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const asked = useAsked<ComparisonView>(both ? `${a}/${b}` : undefined, () => ask("/api/compare", { a, b }));
+  const { value } = asked;
+  const runs = { options: plainly(list.value?.runs.map(({ id }) => id) ?? []), none: "choose a run" };
   return (
     <>
       <div class="page-head">
         <h1>Compare two runs</h1>
       </div>
       <div class="filters">
-        {choice("a", a)}
-        {choice("b", b)}
+        <Choice label="Run A" value={a} {...runs} onChange={(id) => setQuery(route, { a: id })} />
+        <Choice label="Run B" value={b} {...runs} onChange={(id) => setQuery(route, { b: id })} />
       </div>
       {!both && <Empty>Choose two runs: their last evaluations are compared task by task.</Empty>}
-      {error !== undefined && <Problem text={error} />}
-      {value === undefined && error === undefined && both && <p class="muted">Reading both runs …</p>}
+      {both && <Pending asked={asked} text="Reading both runs …" />}
       {value?.length === 0 && <Empty>The two were not evaluated on the same split.</Empty>}
       {value?.map(({ split, decoding, meanA, meanB, paired: { tasks, difference, smallest }, pairs, stepA, stepB }) => (
         <section key={`${split} ${decoding}`} class="panel" aria-label={`Split ${split}, ${decoding}`}>

@@ -163,6 +163,20 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
   ];
   const drawn = new Set([...parts, "score/success", ...scores, ...captured.map(([name]) => name), ...shown]);
   const rest = names.filter((name) => !drawn.has(name) && moves(column(name)));
+  const more = (summary: string, metrics: readonly string[], colour: string, titleOf: (name: string) => string) =>
+    metrics.length > 0 && (
+      <details>
+        <summary>
+          {summary} ({metrics.length})
+        </summary>
+        <div class="charts">
+          {metrics.map((name) => {
+            const series = [{ label: name, values: column(name), colour }];
+            return <Chart key={name} title={titleOf(name)} x={x} series={series} smoothing={smoothing} height={120} />;
+          })}
+        </div>
+      </details>
+    );
 
   return (
     <>
@@ -192,40 +206,8 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
                 <Chart key={title} title={title} x={at} smoothing={smoothing} {...panel} />
               ))}
           </div>
-          {scores.length > 0 && (
-            <details>
-              <summary>Scores that the environment names ({scores.length})</summary>
-              <div class="charts">
-                {scores.map((name) => (
-                  <Chart
-                    key={name}
-                    title={name.slice(6)}
-                    x={x}
-                    series={[{ label: name, values: column(name), colour: "s2" }]}
-                    smoothing={smoothing}
-                    height={120}
-                  />
-                ))}
-              </div>
-            </details>
-          )}
-          {rest.length > 0 && (
-            <details>
-              <summary>Every other metric that moved ({rest.length})</summary>
-              <div class="charts">
-                {rest.map((name) => (
-                  <Chart
-                    key={name}
-                    title={name}
-                    x={x}
-                    series={[{ label: name, values: column(name), colour: "s8" }]}
-                    smoothing={smoothing}
-                    height={120}
-                  />
-                ))}
-              </div>
-            </details>
-          )}
+          {more("Scores that the environment names", scores, "s2", (name) => name.slice(6))}
+          {more("Every other metric that moved", rest, "s8", (name) => name)}
         </>
       )}
       <Notes run={row.id} />

@@ -1,29 +1,20 @@
 import { useMemo, useState } from "preact/hooks";
 import { ask, type RunDetail, type TrajectoryView, useAsked } from "../api.ts";
 import { number } from "../format.ts";
-import { Problem } from "../parts/bits.tsx";
+import { Pending } from "../parts/bits.tsx";
 import { Conversation } from "../parts/conversation.tsx";
-import { type Mode, modes, Scale, scaleOf, type TokenPlace } from "../parts/tokens.tsx";
+import { Colouring, type Mode, scaleOf, type TokenPlace } from "../parts/tokens.tsx";
 import { link, type Route } from "../router.ts";
 
 /** Two trajectories beside each other, up to where they part and after. */
 export function PairPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
   const [a, b] = [route.query.get("a") ?? "", route.query.get("b") ?? ""];
   const load = (id: string) => ask<TrajectoryView>("/api/run/trajectory", { run: run.row.id, id });
-  const { value, error } = useAsked(`${run.row.id}/${a}/${b}`, async () => [await load(a), await load(b)] as const);
+  const asked = useAsked(`${run.row.id}/${a}/${b}`, async () => [await load(a), await load(b)] as const);
+  const { value } = asked;
   const [mode, setMode] = useState<Mode>("push");
-  const scale = useMemo(
-    () =>
-      value === undefined
-        ? 1
-        : scaleOf(
-            value.flatMap(({ turns }) => turns),
-            mode,
-          ),
-    [value, mode],
-  );
-  if (error !== undefined) return <Problem text={error} />;
-  if (value === undefined) return <p class="muted">Reading both …</p>;
+  const scale = useMemo(() => scaleOf(value?.flatMap(({ turns }) => turns) ?? [], mode), [value, mode]);
+  if (value === undefined) return <Pending asked={asked} text="Reading both …" />;
   const differs = firstDifference(value[0], value[1]);
   return (
     <>
@@ -34,15 +25,7 @@ export function PairPage({ run, route }: { readonly run: RunDetail; readonly rou
             ? "The two are the same, token for token."
             : `They part in turn ${differs.turn + 1}, at token ${differs.token + 1}.`}
         </p>
-        <fieldset class="choices">
-          <legend class="hidden">Colour tokens by</legend>
-          {modes.map(([name, label]) => (
-            <button key={name} type="button" aria-pressed={mode === name} onClick={() => setMode(name)}>
-              {label}
-            </button>
-          ))}
-        </fieldset>
-        <Scale mode={mode} scale={scale} />
+        <Colouring mode={mode} scale={scale} onChange={setMode} />
       </div>
       <div class="pair">
         {value.map((view) => (

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type RunDetail, type RunList, type RunRow } from "../api.ts";
-import { ago, mean, scoreText } from "../format.ts";
+import { ago, mean, scoreText, variance } from "../format.ts";
 import { Columns, Empty, Problem, Scroll, StatePill } from "../parts/bits.tsx";
 import { Chart, type Series, Smoothing, Sparkline } from "../parts/chart.tsx";
 import { link } from "../router.ts";
@@ -191,16 +191,7 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
           <h2>What differs in their configurations</h2>
           <Scroll label="Differing settings">
             <table>
-              <thead>
-                <tr>
-                  <th scope="col">Setting</th>
-                  {shown.map(({ row }) => (
-                    <th scope="col" key={row.id}>
-                      {row.id}
-                    </th>
-                  ))}
-                </tr>
-              </thead>
+              <Columns names={["Setting", ...shown.map(({ row }) => row.id)]} />
               <tbody>
                 {differences.map(({ path, values }) => (
                   <tr key={path}>
@@ -239,12 +230,7 @@ function curves(label: string, runs: readonly RunDetail[], metric: string, x: re
   if (runs.length === 1) return [{ label, values: values[0], colour }];
   const at = x.map((_, i) => values.map((one) => one[i]).filter((value) => value !== null));
   const centre = at.map((known) => (known.length === 0 ? null : mean(known)));
-  const half = at.map((known) => {
-    if (known.length < 2) return 0;
-    const middle = mean(known);
-    const variance = known.reduce((sum, value) => sum + (value - middle) ** 2, 0) / (known.length - 1);
-    return 1.96 * Math.sqrt(variance / known.length);
-  });
+  const half = at.map((known) => 1.96 * Math.sqrt(variance(known) / known.length));
   const bound = (sign: number) => centre.map((value, i) => (value === null ? null : value + sign * half[i]));
   return [
     { label: `${label} high`, values: bound(1), colour, exact: true, bandTo: `${label} low` },

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { ask, type IndexRow, type RunDetail, type TrajectoryPage, useAsked } from "../api.ts";
 import { count, number } from "../format.ts";
-import { Columns, Empty, Problem, Scroll } from "../parts/bits.tsx";
+import { Choice, Columns, Empty, Pending, Problem, plainly, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 const perPage = 50;
@@ -32,22 +32,13 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
   const [text, setText] = useState(query.text);
   const [pair, setPair] = useState<readonly string[]>([]);
   const key = JSON.stringify([row.id, query, offset, run.steps.length]);
-  const { value, error } = useAsked<TrajectoryPage>(key, () =>
+  const asked = useAsked<TrajectoryPage>(key, () =>
     ask("/api/run/trajectories", { run: row.id, ...query, offset, limit: perPage }),
   );
+  const { value } = asked;
   const set = (changes: Record<string, string | undefined>) => setQuery(route, { offset: undefined, ...changes });
   const choice = (name: (typeof fields)[number], label: string, options: readonly (readonly [string, string])[]) => (
-    <label>
-      {label}
-      <select value={query[name]} onChange={(event) => set({ [name]: event.currentTarget.value })}>
-        <option value="">any</option>
-        {options.map(([option, words]) => (
-          <option key={option} value={option}>
-            {words}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Choice label={label} value={query[name]} options={options} none="any" onChange={(to) => set({ [name]: to })} />
   );
   const entry = (name: (typeof fields)[number], label: string, size: number) => (
     <label>
@@ -55,7 +46,6 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
       <input type="text" size={size} value={query[name]} onChange={(event) => set({ [name]: event.currentTarget.value })} />
     </label>
   );
-  const same = (options: readonly string[]) => options.map((option) => [option, option] as const);
   const facets = value?.facets;
   const choose = (id: string) =>
     setPair((known) => (known.includes(id) ? known.filter((one) => one !== id) : [...known.slice(-1), id]));
@@ -69,14 +59,14 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
           set({ text });
         }}
       >
-        {choice("source", "From", same(facets?.sources ?? []))}
-        {choice("kind", "Kind", same(facets?.kinds ?? []))}
-        {choice("stop", "Ended", same(facets?.stops ?? []))}
+        {choice("source", "From", plainly(facets?.sources ?? []))}
+        {choice("kind", "Kind", plainly(facets?.kinds ?? []))}
+        {choice("stop", "Ended", plainly(facets?.stops ?? []))}
         {choice("success", "Outcome", [
           ["true", "succeeded"],
           ["false", "failed"],
         ])}
-        {choice("sort", "Highest first", same(["reward", "turns", "tokens", "entropy"]))}
+        {choice("sort", "Highest first", plainly(["reward", "turns", "tokens", "entropy"]))}
         {query.sort !== "" && choice("ascending", "Order", [["true", "lowest first"]])}
         {entry("fromStep", "Step from", 4)}
         {entry("toStep", "to", 4)}
@@ -106,8 +96,7 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
           </button>
         )}
       </form>
-      {error !== undefined && <Problem text={error} />}
-      {value === undefined && error === undefined && <p class="muted">Reading the episodes …</p>}
+      <Pending asked={asked} text="Reading the episodes …" />
       {value?.problems.map((problem) => (
         <Problem key={problem} text={problem} />
       ))}

@@ -1,22 +1,23 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, type RunDetail, type TrajectoryView, useAsked } from "../api.ts";
 import { number, signed } from "../format.ts";
-import { Problem } from "../parts/bits.tsx";
+import { Pending, Problem } from "../parts/bits.tsx";
 import { Conversation } from "../parts/conversation.tsx";
 import { TokenReasons } from "../parts/reasons.tsx";
 import { Mark } from "../parts/remarks.tsx";
-import { type Mode, modes, placeOf, Scale, scaleOf, type TokenPlace } from "../parts/tokens.tsx";
+import { Colouring, type Mode, modes, placeOf, scaleOf, type TokenPlace } from "../parts/tokens.tsx";
 import { TurnBars } from "../parts/turn-bars.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 /** One episode: to be read, and to be asked why its tokens moved. */
 export function TrajectoryPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
   const id = route.query.get("id") ?? "";
-  const { value, error } = useAsked<TrajectoryView>(`${run.row.id}/${id}/${run.creditSteps.length}`, () =>
+  const asked = useAsked<TrajectoryView>(`${run.row.id}/${id}/${run.creditSteps.length}`, () =>
     ask("/api/run/trajectory", { run: run.row.id, id }),
   );
-  if (error !== undefined) return <Problem text={error} />;
-  if (value === undefined || value.entry.id !== id) return <p class="muted">Reading the trajectory …</p>;
+  // The answer before is of another trajectory.
+  const value = asked.value?.entry.id === id ? asked.value : undefined;
+  if (value === undefined) return <Pending asked={{ ...asked, value }} text="Reading the trajectory …" />;
   return <Trajectory run={run} route={route} view={value} />;
 }
 
@@ -110,21 +111,7 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
       )}
       <div class="tools sticky-tools">
         <span aria-hidden="true">Colour tokens by</span>
-        <fieldset class="choices">
-          <legend class="hidden">Colour tokens by</legend>
-          {modes.map(([name, label]) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={mode === name}
-              disabled={!hasUpdates && (name === "push" || name === "weight" || name === "change")}
-              onClick={() => setQuery(route, { colour: name })}
-            >
-              {label}
-            </button>
-          ))}
-        </fieldset>
-        <Scale mode={mode} scale={scale} />
+        <Colouring mode={mode} scale={scale} hasUpdates={hasUpdates} onChange={(colour) => setQuery(route, { colour })} />
       </div>
       <div class="reading">
         <section

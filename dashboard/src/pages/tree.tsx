@@ -1,6 +1,6 @@
 import { ask, type RunDetail, type TreeView, useAsked } from "../api.ts";
 import { number, signed } from "../format.ts";
-import { Problem, Scroll } from "../parts/bits.tsx";
+import { Choice, Pending, plainly, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 
 type Node = TreeView["root"];
@@ -20,39 +20,31 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
   const last = run.steps.at(-1)?.step ?? 0;
   const step = Number(route.query.get("step") ?? last);
   const group = route.query.get("group") ?? undefined;
-  const { value, error } = useAsked<TreeView>(step === 0 ? undefined : `${run.row.id}/${step}/${group}`, () =>
+  const asked = useAsked<TreeView>(step === 0 ? undefined : `${run.row.id}/${step}/${group}`, () =>
     ask("/api/run/tree", { run: run.row.id, step, group }),
   );
+  const { value } = asked;
   if (step === 0) return <p class="empty">No step is done yet.</p>;
   return (
     <>
       <div class="tools">
         <h2>Rollouts of a task</h2>
-        <label>
-          Step{" "}
-          <select
-            value={String(step)}
-            onChange={(event) => setQuery(route, { step: event.currentTarget.value, group: undefined })}
-          >
-            {run.steps.map((record) => (
-              <option key={record.step} value={String(record.step)}>
-                {record.step}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Step "
+          value={String(step)}
+          options={plainly(run.steps.map((record) => record.step))}
+          onChange={(to) => setQuery(route, { step: to, group: undefined })}
+        />
         {value !== undefined && (
-          <label>
-            Task{" "}
-            <select value={value.group} onChange={(event) => setQuery(route, { group: event.currentTarget.value })}>
-              {value.groups.map((one) => (
-                <option key={one.group} value={one.group}>
-                  {one.task} · reward {number(one.reward, 2)}
-                  {one.branched ? " · branched" : ""}
-                </option>
-              ))}
-            </select>
-          </label>
+          <Choice
+            label="Task "
+            value={value.group}
+            options={value.groups.map(({ group, task, reward, branched }) => [
+              group,
+              `${task} · reward ${number(reward, 2)}${branched ? " · branched" : ""}`,
+            ])}
+            onChange={(to) => setQuery(route, { group: to })}
+          />
         )}
       </div>
       <p class="muted">
@@ -60,8 +52,7 @@ export function TreePage({ run, route }: { readonly run: RunDetail; readonly rou
         forked. Leaves have their reward; click to read. A dashed line leads to a history that was rewritten, a dotted one to a
         context of its own, as a sub-agent has.
       </p>
-      {error !== undefined && <Problem text={error} />}
-      {value === undefined && error === undefined && step !== 0 && <p class="muted">Reading the tree …</p>}
+      <Pending asked={asked} text="Reading the tree …" />
       {value !== undefined && <Tree run={run.row.id} view={value} />}
     </>
   );

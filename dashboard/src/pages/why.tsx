@@ -1,15 +1,16 @@
 import { ask, type PhraseList, type RunDetail, useAsked } from "../api.ts";
 import { number, signed } from "../format.ts";
-import { Empty, Problem } from "../parts/bits.tsx";
+import { Choice, Empty, Pending, plainly } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
 import { visible } from "../visible.ts";
 
 /** What a step taught: the phrases that it pushed up and down most. */
 export function WhyPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {
   const step = Number(route.query.get("step") ?? run.creditSteps.at(-1) ?? 0);
-  const { value, error } = useAsked<PhraseList>(step === 0 ? undefined : `${run.row.id}/${step}`, () =>
+  const asked = useAsked<PhraseList>(step === 0 ? undefined : `${run.row.id}/${step}`, () =>
     ask("/api/run/phrases", { run: run.row.id, step }),
   );
+  const { value } = asked;
   if (run.creditSteps.length === 0)
     return (
       <Empty>
@@ -25,16 +26,7 @@ export function WhyPage({ run, route }: { readonly run: RunDetail; readonly rout
         <button type="button" disabled={at <= 0} onClick={() => go(run.creditSteps[at - 1])} aria-label="Step before">
           ←
         </button>
-        <label>
-          Step{" "}
-          <select value={String(step)} onChange={(event) => go(Number(event.currentTarget.value))}>
-            {run.creditSteps.map((one) => (
-              <option key={one} value={String(one)}>
-                {one}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice label="Step " value={String(step)} options={plainly(run.creditSteps)} onChange={(to) => go(Number(to))} />
         <button
           type="button"
           disabled={at < 0 || at >= run.creditSteps.length - 1}
@@ -48,8 +40,7 @@ export function WhyPage({ run, route }: { readonly run: RunDetail; readonly rout
         Phrases of two to five words by the weight Σ w·η/η₀ that the step gave their tokens, over all episodes and optimiser
         steps. A place leads to its tokens.
       </p>
-      {error !== undefined && <Problem text={error} />}
-      {value === undefined && error === undefined && step !== 0 && <p class="muted">Reading the episodes …</p>}
+      {step !== 0 && <Pending asked={asked} text="Reading the episodes …" />}
       {value !== undefined && (
         <div class="pushed">
           <Phrases title="Pushed up" run={run.row.id} phrases={value.up} tone="win" />

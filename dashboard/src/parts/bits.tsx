@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import type { RunState } from "../api.ts";
+import type { Asked, RunState } from "../api.ts";
 
 const words: Readonly<Record<RunState, string>> = {
   running: "training",
@@ -17,6 +17,43 @@ export function Problem({ text }: { readonly text: string }) {
       {text}
     </p>
   );
+}
+
+/** Shown of a question to the server until its answer is there: what is wrong, else that it is read. */
+export function Pending({ asked: { value, error }, text }: { readonly asked: Asked<unknown>; readonly text: string }) {
+  if (error !== undefined) return <Problem text={error} />;
+  return value === undefined ? <p class="muted">{text}</p> : null;
+}
+
+/** A named choice of several values. */
+export function Choice({ label, value, options, onChange, none }: ChoiceProps) {
+  return (
+    <label>
+      {label}
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {none !== undefined && <option value="">{none}</option>}
+        {options.map(([option, words]) => (
+          <option key={option} value={option}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, words: ComponentChildren])[];
+  readonly onChange: (value: string) => void;
+  /** The words for no value, where there may be none. */
+  readonly none?: string;
+}
+
+/** The same text for each value. */
+export function plainly(values: readonly (string | number)[]): (readonly [string, string])[] {
+  return values.map((value) => [String(value), String(value)]);
 }
 
 export function Empty({ children }: { readonly children: ComponentChildren }) {
@@ -59,21 +96,11 @@ export function Columns({ names }: { readonly names: readonly Column[] }) {
     <thead>
       <tr>
         {names.map((name) => {
-          if (typeof name === "string")
-            return (
-              <th key={name} scope="col">
-                {name}
-              </th>
-            );
-          if ("number" in name)
-            return (
-              <th key={name.number} scope="col" class="n">
-                {name.number}
-              </th>
-            );
+          const text = typeof name === "string" ? name : "number" in name ? name.number : name.hidden;
+          const kind = typeof name === "object" && "number" in name ? "n" : undefined;
           return (
-            <th key={name.hidden} scope="col">
-              <span class="hidden">{name.hidden}</span>
+            <th key={text} scope="col" class={kind}>
+              {typeof name === "object" && "hidden" in name ? <span class="hidden">{text}</span> : text}
             </th>
           );
         })}

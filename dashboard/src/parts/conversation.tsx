@@ -62,13 +62,7 @@ function Message({ message: { role, name, content, reasoning, calls = [] } }: { 
   );
 }
 
-interface TurnBlockProps {
-  readonly turn: TurnView;
-  readonly mode: Mode;
-  readonly scale: number;
-  readonly selected?: TokenPlace;
-  readonly differs?: TokenPlace;
-}
+type TurnBlockProps = Omit<ConversationProps, "of"> & { readonly turn: TurnView };
 
 function TurnBlock({ turn, mode, scale, selected, differs }: TurnBlockProps) {
   const update = turn.updates.at(-1);

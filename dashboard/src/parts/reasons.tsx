@@ -1,19 +1,18 @@
+import type { ComponentChildren } from "preact";
 import type { TrajectoryView } from "../api.ts";
 import { number, signed } from "../format.ts";
 import { visible } from "../visible.ts";
 import { probability } from "./conversation.tsx";
 import { changesOf, type TokenPlace, weightsOf } from "./tokens.tsx";
 
-/** All that is known of one token: what it was, which way the step moved it, and by whose decision. */
-export function TokenReasons({
-  view,
-  place,
-  close,
-}: {
+interface TokenReasonsProps {
   readonly view: TrajectoryView;
   readonly place: TokenPlace;
   readonly close: () => void;
-}) {
+}
+
+/** All that is known of one token: what it was, which way the step moved it, and by whose decision. */
+export function TokenReasons({ view, place, close }: TokenReasonsProps) {
   const turn = view.turns[place.turn];
   const { token } = place;
   const weight = weightsOf(turn)[token];
@@ -78,45 +77,29 @@ export function TokenReasons({
         <table key={update.optimiserStep} class="update">
           <caption>Optimiser step {update.optimiserStep + 1} of the update</caption>
           <tbody>
-            <tr>
-              <th scope="row">weight w</th>
-              <td class="n">{signed(update.weights[token], 4)}</td>
-            </tr>
-            {update.advantage !== null && (
-              <tr>
-                <th scope="row">advantage Â</th>
-                <td class="n">{signed(update.advantage, 4)}</td>
-              </tr>
-            )}
-            {update.factor !== null && (
-              <tr>
-                <th scope="row">M, from later turns</th>
-                <td class="n">{number(update.factor, 5)}</td>
-              </tr>
-            )}
-            <tr>
-              <th scope="row">ratio of the token</th>
-              <td class="n">{number(update.ratios[token], 5)}</td>
-            </tr>
-            <tr>
-              <th scope="row">ratio of the turn</th>
-              <td class="n">{number(update.ratio, 5)}</td>
-            </tr>
-            <tr>
-              <th scope="row">clipped</th>
-              <td class="n">{update.weights[token] === 0 ? "yes: no gradient" : "no"}</td>
-            </tr>
-            <tr>
-              <th scope="row">learning rate</th>
-              <td class="n">
-                {number(update.learningRate)}
-                {update.rateShare < 1 && <span class="muted"> × {number(update.rateShare)} of the step's largest</span>}
-              </td>
-            </tr>
+            <Row name="weight w">{signed(update.weights[token], 4)}</Row>
+            {update.advantage !== null && <Row name="advantage Â">{signed(update.advantage, 4)}</Row>}
+            {update.factor !== null && <Row name="M, from later turns">{number(update.factor, 5)}</Row>}
+            <Row name="ratio of the token">{number(update.ratios[token], 5)}</Row>
+            <Row name="ratio of the turn">{number(update.ratio, 5)}</Row>
+            <Row name="clipped">{update.weights[token] === 0 ? "yes: no gradient" : "no"}</Row>
+            <Row name="learning rate">
+              {number(update.learningRate)}
+              {update.rateShare < 1 && <span class="muted"> × {number(update.rateShare)} of the step's largest</span>}
+            </Row>
           </tbody>
         </table>
       ))}
     </section>
+  );
+}
+
+function Row({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <tr>
+      <th scope="row">{name}</th>
+      <td class="n">{children}</td>
+    </tr>
   );
 }
 

@@ -116,7 +116,35 @@ export function placeOf(event: Event): TokenPlace | undefined {
   return { turn: Number(holder.dataset.turn), token: Number(element.dataset.token) };
 }
 
-export function Scale({ mode, scale }: { readonly mode: Mode; readonly scale: number }) {
+interface ColouringProps {
+  readonly mode: Mode;
+  readonly scale: number;
+  /** False where there is nothing that an update has changed. Default true. */
+  readonly hasUpdates?: boolean;
+  readonly onChange: (mode: Mode) => void;
+}
+
+/** The choice of how tokens are coloured, and the scale of the colours. */
+export function Colouring({ mode, scale, hasUpdates = true, onChange }: ColouringProps) {
+  return (
+    <>
+      <fieldset class="choices">
+        <legend class="hidden">Colour tokens by</legend>
+        {modes.map(([name, label]) => {
+          const disabled = !hasUpdates && (name === "push" || name === "weight" || name === "change");
+          return (
+            <button key={name} type="button" aria-pressed={mode === name} disabled={disabled} onClick={() => onChange(name)}>
+              {label}
+            </button>
+          );
+        })}
+      </fieldset>
+      <Scale mode={mode} scale={scale} />
+    </>
+  );
+}
+
+function Scale({ mode, scale }: { readonly mode: Mode; readonly scale: number }) {
   if (mode === "none") return null;
   const steps = Array.from({ length: levels }, (_, i) => i + 1);
   const signed = hasSign(mode);
