@@ -1,7 +1,7 @@
 import "../research/install.ts";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { basename, dirname, join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { RunSources } from "../extensions/dashboard/server/run-source.ts";
 import { runDetail, runList } from "../extensions/dashboard/server/run-views.ts";
@@ -173,7 +173,7 @@ test("1,000 mutated run folders: shown and listed, or refused by an error that n
       () => readSummary(folder),
       () => readTrajectories(folder, 2),
       () => showRunCommand(folder, {}, screen),
-      () => new RunSources(root).list().sources.map(runDetail),
+      () => runDetail(new RunSources(root).open(basename(folder))),
       () => wholeConfig(folder),
     ])
       wrong.push(...(await untyped(read, String(read))));

@@ -7,10 +7,11 @@ import type { Trajectory } from "../../src/core/trajectory.ts";
 import { applyRewards } from "../../src/rewards/compose.ts";
 import { createRewards } from "../../src/rewards/create.ts";
 import { lastAnswer, type RewardOptions } from "../../src/rewards/reward.ts";
+import type { Estimate } from "../../src/statistics/estimate.ts";
+import { meanInterval } from "../../src/statistics/intervals.ts";
 import { comparePaired, type PairedComparison } from "../../src/statistics/paired.ts";
 import { resolveConfig, rewardsFromCode } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
-import { type Agreement, agreementOf } from "./agreement.ts";
 import { environmentsOwn, type RecordedGroups, type RecordedPart, recordedGroups, recordedTasks } from "./recorded-groups.ts";
 import { marksOf, readRemarks } from "./remarks.ts";
 
@@ -136,4 +137,24 @@ function unitsOf(episodes: readonly Both[]): Both[][] {
 function changeOf(units: readonly (readonly Both[])[]): NonNullable<Rescored["change"]> {
   const [first, second] = [units.map((own) => mean(own.map((e) => e.before))), units.map((own) => mean(own.map((e) => e.after)))];
   return { ...comparePaired(first, second, { seed: 0 }), before: mean(first), after: mean(second) };
+}
+
+/** How far two verdicts on the same episodes agree. */
+export interface Agreement extends Estimate {
+  /** Cohen's κ (1960): the agreement beyond what the two shares of passes give by chance; undefined where chance gives all of it. */
+  readonly kappa?: number;
+}
+
+/**
+ *   p_o = share of equal verdicts,   p_e = p·q + (1 − p)(1 − q),   κ = (p_o − p_e) / (1 − p_e)         p, q: the shares that pass
+ *
+ * @param units the pairs of verdicts of each task, or scenario: the interval of p_o is over these
+ */
+export function agreementOf(units: readonly (readonly (readonly [boolean, boolean])[])[], seed: number): Agreement {
+  const pairs = units.flat();
+  const [p, q] = [mean(pairs.map(([first]) => Number(first))), mean(pairs.map(([, second]) => Number(second)))];
+  const chance = p * q + (1 - p) * (1 - q);
+  const equal = (of: readonly (readonly [boolean, boolean])[]) => mean(of.map(([first, second]) => Number(first === second)));
+  const interval = meanInterval(units.map(equal), { seed, range: [0, 1] });
+  return { ...interval, ...(chance < 1 && { kappa: (equal(pairs) - chance) / (1 - chance) }) };
 }

@@ -19,17 +19,15 @@ export function entropySvg(series: Readonly<Record<Occasion, readonly EntropyPoi
   const x = (offset: number) => left + ((offset - first) / (last - first)) * plotWidth;
   const y = (entropy: number) => top + plotHeight * (1 - entropy / highest);
   const ticks = Array.from({ length: 6 }, (_, i) => (highest * i) / 5);
-  const lines = drawn.flatMap((occasion, i) => [
-    line(
-      series[occasion].filter(({ offset }) => offset < 0),
-      occasion,
-    ),
-    line(
-      series[occasion].filter(({ offset }) => offset >= 0),
-      occasion,
-    ),
-    legend(left + plotWidth + 20, top + i * 22, colours[occasion], names[occasion]),
-  ]);
+  const line = (of: readonly EntropyPoint[], colour: string) => {
+    const path = of.map(({ offset, mean }) => [x(offset), y(mean)] as const);
+    return path.length === 0 ? "" : polyline(path, colour);
+  };
+  const lines = drawn.flatMap((occasion, i) => {
+    const [of, colour] = [series[occasion], colours[occasion]];
+    const [before, after] = [of.filter(({ offset }) => offset < 0), of.filter(({ offset }) => offset >= 0)];
+    return [line(before, colour), line(after, colour), legend(left + plotWidth + 20, top + i * 22, colour, names[occasion])];
+  });
   return svg(width, height, title, [
     text(left, 22, title),
     ...ticks.flatMap((entropy) => [
@@ -43,12 +41,4 @@ export function entropySvg(series: Readonly<Record<Occasion, readonly EntropyPoi
     text(left, top + plotHeight + 38, "mean entropy of an action token, nats"),
     ...lines,
   ]);
-
-  function line(of: readonly EntropyPoint[], occasion: Occasion): string {
-    if (of.length === 0) return "";
-    return polyline(
-      of.map(({ offset, mean }) => [x(offset), y(mean)] as const),
-      colours[occasion],
-    );
-  }
 }

@@ -62,16 +62,8 @@ export function pushedPhrases(
     .filter(([text]) => text !== "")
     .map(([text, phrase]) => ({ text, ...phrase }))
     .sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight) || b.text.length - a.text.length);
-  return {
-    up: distinct(
-      ranked.filter(({ weight }) => weight > 0),
-      count,
-    ),
-    down: distinct(
-      ranked.filter(({ weight }) => weight < 0),
-      count,
-    ),
-  };
+  const [up, down] = [ranked.filter(({ weight }) => weight > 0), ranked.filter(({ weight }) => weight < 0)];
+  return { up: distinct(up, count), down: distinct(down, count) };
 }
 
 /** Returns Σ w·η/η₀ over the updates of each token, by "trajectory/turn": η is the update's learning rate, η₀ the largest of the step. */

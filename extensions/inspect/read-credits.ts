@@ -29,28 +29,21 @@ export interface RecordedCredit extends Required<Omit<TurnCredit, "old">> {
   readonly ratio: number;
 }
 
+const computed = z.number().or(z.nan());
+const place = { optimiser_step: z.number(), trajectory: z.string(), turn: z.number(), weight: computed, ratio: computed };
 const tokenRowSchema = z.object({
-  optimiser_step: z.number(),
-  trajectory: z.string(),
-  turn: z.number(),
+  ...place,
   token: z.number(),
-  weight: z.number().or(z.nan()),
-  logprob_before: z.number().or(z.nan()),
-  logprob_after: z.number().or(z.nan()),
-  logprob_end: z.number().or(z.nan()),
-  ratio: z.number().or(z.nan()),
+  logprob_before: computed,
+  logprob_after: computed,
+  logprob_end: computed,
 });
-
 const turnRowSchema = z.object({
-  optimiser_step: z.number(),
-  trajectory: z.string(),
-  turn: z.number(),
+  ...place,
   tokens: z.number(),
-  advantage: z.number().or(z.nan()),
-  factor: z.number().or(z.nan()),
-  ratio: z.number().or(z.nan()),
-  weight: z.number().or(z.nan()),
-  learning_rate: z.number().or(z.nan()),
+  advantage: computed,
+  factor: computed,
+  learning_rate: computed,
 });
 
 /** The largest buffer that a file is read into. */

@@ -10,7 +10,7 @@ import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import { tasksAt } from "../../src/training/config/tasks.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { decodingsOf, episodesOf, isEvaluation, readAsked } from "../../src/training/evaluation/folder.ts";
-import { beginningOf, same } from "./replay.ts";
+import { beginningOf, rewardOf, same } from "./replay.ts";
 
 /** The episodes of a record that are meant. */
 export interface RecordedPart {
@@ -88,11 +88,9 @@ function trained(folder: string, { step }: RecordedPart): RecordedGroups {
 export async function recordedTasks(
   folder: string,
   { groups, split, steps }: RecordedGroups,
-  {
-    environment: own,
-    ...limits
-  }: Pick<RecordedPart, "environment"> & { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  options: Pick<RecordedPart, "environment"> & { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<Task[]> {
+  const { environment: own, ...limits } = options;
   const firsts = groups.flatMap(({ trajectories: [first] }) => first ?? []);
   if (own === false) return firsts.map(({ task }) => ({ id: task }));
   const config = steps === undefined ? undefined : recordedConfig(folder, ["environment", "rollout", "seed"]);
@@ -100,10 +98,8 @@ export async function recordedTasks(
   const world = environmentOf({ environment: recorded.environment, model: folder }, { environment: own });
   return whileOpen(world, limits, async (environment) => {
     if (steps !== undefined && config !== undefined) {
-      const finished = readMetrics(folder);
-      const places = firsts.map((first, i) =>
-        beginningOf(first, { source: "train", step: steps[i] ?? 0 }, config, environment, finished),
-      );
+      const played = { config, environment, steps: readMetrics(folder) };
+      const places = firsts.map((first, i) => beginningOf(first, { source: "train", step: steps[i] ?? 0 }, played));
       return (await Promise.all(places)).map(({ task }) => task);
     }
     const indices = firsts.map(({ group }) => Number(/(\d+)$/.exec(group)?.[1] ?? 0));
@@ -121,6 +117,5 @@ function measuredWorld(folder: string): Pick<TrainingConfig, "environment"> {
 
 /** The reward that the environment gave, where the record composed another of it: rewards that build on it start there again. */
 export function environmentsOwn({ trajectories, ...group }: Group): Group {
-  const own = ({ scores, reward }: Trajectory) => scores["reward:environment"] ?? reward;
-  return { ...group, trajectories: trajectories.map((trajectory) => ({ ...trajectory, reward: own(trajectory) })) };
+  return { ...group, trajectories: trajectories.map((trajectory) => ({ ...trajectory, reward: rewardOf(trajectory) })) };
 }

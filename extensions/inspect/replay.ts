@@ -39,12 +39,9 @@ export interface Replay {
  * @param steps of the run, which say where its tasks were
  * @throws RunError if the run's configuration does not lead to the episode's task
  */
-export async function replayEpisode(
-  recorded: Trajectory,
-  origin: Origin,
-  { config, chat, environment, steps }: ReplayArguments,
-): Promise<Replay> {
-  const { task, seed, group } = await beginningOf(recorded, origin, config, environment, steps);
+export async function replayEpisode(recorded: Trajectory, origin: Origin, played: ReplayArguments): Promise<Replay> {
+  const { config, chat, environment } = played;
+  const { task, seed, group } = await beginningOf(recorded, origin, played);
   const sampler = new RecordedActions(recorded);
   const names = { id: recorded.id, group: recorded.group, draws: { id: recorded.id, group } };
   const trajectory = await rollout(sampler, chat, environment, task, { ...config.rollout, ...names, seed });
@@ -62,9 +59,7 @@ export interface ReplayArguments {
 export async function beginningOf(
   { id, group, task: wanted }: Trajectory,
   origin: Origin,
-  config: ReplayArguments["config"],
-  environment: Environment,
-  steps: readonly StepRecord[],
+  { config, environment, steps }: Omit<ReplayArguments, "chat">,
 ): Promise<{ readonly task: Task; readonly seed: number; readonly group: string }> {
   const { tasksPerStep, split, episodeTimeoutMs } = config.rollout;
   const index = Number(/(\d+)$/.exec(group)?.[1] ?? 0);
@@ -167,6 +162,6 @@ function endOf(recorded: Trajectory, replayed: Trajectory, left: number): Replay
 }
 
 /** The environment's own reward, where the run composed another one of it. */
-function rewardOf({ scores, reward }: Trajectory): number {
+export function rewardOf({ scores, reward }: Trajectory): number {
   return scores["reward:environment"] ?? reward;
 }

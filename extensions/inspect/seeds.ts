@@ -1,9 +1,9 @@
+import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "../../src/core/errors.ts";
 import { present } from "../../src/core/present.ts";
 import { readEpisodes, readEvaluations, readRun } from "../../src/runs/read.ts";
 import type { Decoding, EvaluationRecord } from "../../src/runs/records.ts";
 import { type AcrossSeeds, acrossSeeds, differenceAcrossSeeds, outcomesOf } from "../../src/training/evaluation/compare.ts";
-import { differingSettings } from "./differing-settings.ts";
 
 /**
  * The change that training made in one split and decoding, over the seeds of one configuration. Shares of success, with 95 %
@@ -32,14 +32,12 @@ export interface SeedsReport {
 export function seedsReport(folders: readonly string[]): SeedsReport {
   const seeds = requireSeedsOnly(folders);
   const changes = endsOf(folders).map(({ split, decoding }) => {
-    const at = (when: "before" | "after") => folders.map((folder) => evaluation(folder, when, split, decoding));
-    const outcomes = (when: "before" | "after") =>
-      folders.map((folder) => outcomesOf(readEpisodes(folder, evaluation(folder, when, split, decoding))));
-    const [before, after] = [outcomes("before"), outcomes("after")];
+    const [start, end] = (["before", "after"] as const).map((when) => measuredIn(folders, when, split, decoding));
+    const [before, after] = [start, end].map(({ outcomes }) => outcomes);
     return {
       ...{ split, decoding, before: acrossSeeds(before, 0), after: acrossSeeds(after, 0) },
       change: differenceAcrossSeeds(before, after, 0),
-      behaviours: behaviourChanges(at("before"), at("after")),
+      behaviours: behaviourChanges(start.records, end.records),
     };
   });
   return { seeds, changes };
@@ -67,9 +65,7 @@ export function seedsAgainst(first: readonly string[], second: readonly string[]
       hint: "The difference is paired by seed.",
     });
   return endsOf(first).map(({ split, decoding }) => {
-    const outcomes = (folders: readonly string[]) =>
-      folders.map((folder) => outcomesOf(readEpisodes(folder, evaluation(folder, "after", split, decoding))));
-    const [a, b] = [outcomes(first), outcomes(second)];
+    const [a, b] = [first, second].map((folders) => measuredIn(folders, "after", split, decoding).outcomes);
     return {
       ...{ split, decoding, first: acrossSeeds(a, 0), second: acrossSeeds(b, 0) },
       difference: differenceAcrossSeeds(a, b, 0),
@@ -107,6 +103,12 @@ function endsOf(folders: readonly string[]): EvaluationRecord[] {
   });
 }
 
+/** The evaluation of each run at one moment, and what its episodes came to. */
+function measuredIn(folders: readonly string[], when: "before" | "after", split: string, decoding: Decoding) {
+  const records = folders.map((folder) => evaluation(folder, when, split, decoding));
+  return { records, outcomes: records.map((record, i) => outcomesOf(readEpisodes(present(folders[i], "a run"), record))) };
+}
+
 function evaluation(folder: string, when: "before" | "after", split: string, decoding: Decoding): EvaluationRecord {
   const found = readEvaluations(folder).find(
     (record) => record.when === when && record.split === split && record.decoding === decoding,
@@ -126,4 +128,17 @@ function behaviourChanges(before: readonly EvaluationRecord[], after: readonly E
   };
   const names = [...new Set([...before, ...after].flatMap(({ behaviours }) => behaviours.map(({ name }) => name)))];
   return names.map((name) => ({ name, before: share(before, name), after: share(after, name) }));
+}
+
+/** Lists the settings in which two configurations differ, by their paths. */
+function differingSettings(a: unknown, b: unknown, path = ""): { path: string; a: string; b: string }[] {
+  const isObject = (value: unknown): value is Record<string, unknown> =>
+    typeof value === "object" && value !== null && !Array.isArray(value);
+  if (isObject(a) && isObject(b)) {
+    const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort();
+    return keys.flatMap((key) => differingSettings(a[key], b[key], path === "" ? key : `${path}.${key}`));
+  }
+  if (isDeepStrictEqual(a, b)) return [];
+  const shown = (value: unknown) => (value === undefined ? "–" : JSON.stringify(value));
+  return [{ path, a: shown(a), b: shown(b) }];
 }

@@ -83,7 +83,8 @@ export function sparkline(values: readonly (number | null)[], width = 40): strin
     .join("");
 }
 
-function shrink(values: readonly (number | null)[], width: number): readonly (number | null)[] {
+/** Returns at most `width` values: means of neighbours, null where none of them exists. */
+export function shrink(values: readonly (number | null)[], width: number): readonly (number | null)[] {
   if (values.length <= width) return values;
   return Array.from({ length: width }, (_, i) => {
     const bucket = values.slice(Math.floor((i * values.length) / width), Math.floor(((i + 1) * values.length) / width));

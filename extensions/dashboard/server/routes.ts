@@ -9,53 +9,27 @@ import type { ComparisonView, PhraseList } from "./api.ts";
 import { NotFound } from "./http.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
 import { runDetail, runList } from "./run-views.ts";
-import { sortedBy, trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
+import { count, pageQuery, positionOf, trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
 
-export interface Api {
-  readonly sources: RunSources;
-}
-
-type Answer = (api: Api, query: URLSearchParams, request: HttpRequest) => unknown;
-
-const count = z.coerce.number().int().min(0);
-const pageQuery = z.object({
-  offset: count.default(0),
-  limit: count.max(500).default(50),
-  source: z.string().optional(),
-  split: z.string().optional(),
-  fromStep: count.optional(),
-  toStep: count.optional(),
-  task: z.string().optional(),
-  kind: z.string().optional(),
-  group: z.string().optional(),
-  stop: z.string().optional(),
-  minReward: z.coerce.number().optional(),
-  maxReward: z.coerce.number().optional(),
-  success: z.stringbool().optional(),
-  minTurns: count.optional(),
-  text: z.string().max(500).optional(),
-  sort: z.enum(sortedBy).optional(),
-  ascending: z.stringbool().optional(),
-});
+type Answer = (runs: RunSources, query: URLSearchParams, request: HttpRequest) => unknown;
 
 /** All that the page can ask, by method and path. The path of a run's parts is `/api/run/…?run=ID`. */
 export const routes: Readonly<Record<string, Answer>> = {
-  "GET /api/runs": ({ sources }) => runList(sources),
-  "GET /api/run": (api, query) => runDetail(runOf(api, query)),
-  "GET /api/run/trajectories": (api, query) => trajectoryPage(runOf(api, query), parsed(pageQuery, given(query))),
-  "GET /api/run/trajectory": (api, query) => trajectoryView(runOf(api, query), required(query, "id")),
-  "GET /api/run/raw": (api, query) => rawTrajectory(runOf(api, query), required(query, "id")),
-  "GET /api/run/tree": (api, query) =>
-    treeView(runOf(api, query), parsed(count, required(query, "step")), query.get("group") ?? undefined),
-  "GET /api/run/phrases": (api, query) => phraseList(runOf(api, query), parsed(count, required(query, "step"))),
-  "GET /api/compare": ({ sources }, query) => {
-    const source = (id: string) => found(sources.find(id), id);
-    const [a, b] = [source(required(query, "a")), source(required(query, "b"))];
+  "GET /api/runs": runList,
+  "GET /api/run": (runs, query) => runDetail(runOf(runs, query)),
+  "GET /api/run/trajectories": (runs, query) => trajectoryPage(runOf(runs, query), parsed(pageQuery, given(query))),
+  "GET /api/run/trajectory": (runs, query) => trajectoryView(runOf(runs, query), required(query, "id")),
+  "GET /api/run/raw": (runs, query) => rawTrajectory(runOf(runs, query), required(query, "id")),
+  "GET /api/run/tree": (runs, query) =>
+    treeView(runOf(runs, query), parsed(count, required(query, "step")), query.get("group") ?? undefined),
+  "GET /api/run/phrases": (runs, query) => phraseList(runOf(runs, query), parsed(count, required(query, "step"))),
+  "GET /api/compare": (runs, query) => {
+    const [a, b] = [runOf(runs, query, "a"), runOf(runs, query, "b")];
     return compareRuns({ record: a.record, index: a.index() }, { record: b.record, index: b.index() }) satisfies ComparisonView;
   },
-  "GET /api/run/remarks": (api, query) => readRemarks(runOf(api, query).folder),
-  "POST /api/run/remarks": async (api, query, request) => {
-    const source = runOf(api, query);
+  "GET /api/run/remarks": (runs, query) => readRemarks(runOf(runs, query).folder),
+  "POST /api/run/remarks": async (runs, query, request) => {
+    const source = runOf(runs, query);
     const remark = parseBody(await request.body(), remarkSchema);
     if (remark.kind === "mark") rawTrajectory(source, remark.trajectory);
     addRemark(source.folder, remark);
@@ -63,12 +37,10 @@ export const routes: Readonly<Record<string, Answer>> = {
   },
 };
 
-function runOf({ sources }: Api, query: URLSearchParams): RunSource {
-  const id = required(query, "run");
-  return found(sources.find(id), id);
-}
-
-function found(source: RunSource | undefined, id: string): RunSource {
+/** The run that a parameter of the query names. @throws NotFound if there is none of that name */
+export function runOf(runs: RunSources, query: URLSearchParams, name = "run"): RunSource {
+  const id = required(query, name);
+  const source = runs.find(id);
   if (source === undefined) throw new NotFound(`There is no run "${id}".`);
   return source;
 }
@@ -91,11 +63,7 @@ function parsed<Schema extends z.ZodType>(schema: Schema, value: unknown): z.out
 }
 
 function rawTrajectory(source: RunSource, id: string): unknown {
-  for (const line of source.index().toReversed()) {
-    const at = line.id.indexOf(id);
-    if (at >= 0) return source.trajectory({ line, at });
-  }
-  throw new NotFound(`This run has no trajectory "${id}".`);
+  return source.trajectory(positionOf(source, id));
 }
 
 async function phraseList(source: RunSource, step: number): Promise<PhraseList> {

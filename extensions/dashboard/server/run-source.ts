@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { loadTokenizer } from "../../../src/chat/tokenizer-folder.ts";
-import { reasonOf } from "../../../src/core/errors.ts";
 import type { Trajectory } from "../../../src/core/trajectory.ts";
 import { type IndexLine, indexLineSchema } from "../../../src/runs/index-file.ts";
 import { layout, stepOf } from "../../../src/runs/layout.ts";
@@ -121,7 +120,7 @@ export class RunSource {
   }
 }
 
-/** The runs below a folder, by the names of their folders. A damaged one is listed with what is wrong and harms no other. */
+/** The runs below a folder, by the names of their folders. */
 export class RunSources {
   readonly root: string;
   readonly #known = new Map<string, { readonly source: RunSource; readonly changed: number }>();
@@ -130,27 +129,13 @@ export class RunSources {
     this.root = resolve(root);
   }
 
-  list(): { readonly sources: readonly RunSource[]; readonly broken: readonly { id: string; folder: string; error: string }[] } {
-    const sources: RunSource[] = [];
-    const broken: { id: string; folder: string; error: string }[] = [];
-    for (const id of this.#ids()) {
-      try {
-        sources.push(this.#open(id));
-      } catch (error) {
-        broken.push({ id, folder: this.#folder(id), error: reasonOf(error) });
-      }
-    }
-    sources.sort((a, b) => b.record.created.localeCompare(a.record.created));
-    return { sources, broken };
-  }
-
   /** Undefined where there is no run of that name: a name is looked up, never joined to a path. */
   find(id: string): RunSource | undefined {
-    return this.#ids().includes(id) ? this.#open(id) : undefined;
+    return this.ids().includes(id) ? this.open(id) : undefined;
   }
 
   /** Names of the folders with a run; of the root itself where it is one. */
-  #ids(): string[] {
+  ids(): string[] {
     if (existsSync(layout.run(this.root))) return [basename(this.root)];
     if (!existsSync(this.root)) return [];
     return readdirSync(this.root, { withFileTypes: true })
@@ -160,12 +145,13 @@ export class RunSources {
       .map(({ name }) => name);
   }
 
-  #folder(id: string): string {
+  folder(id: string): string {
     return existsSync(layout.run(this.root)) ? this.root : join(this.root, id);
   }
 
-  #open(id: string): RunSource {
-    const folder = this.#folder(id);
+  /** @param id one of `ids` @throws RunError for a damaged run */
+  open(id: string): RunSource {
+    const folder = this.folder(id);
     const changed = lstatSync(layout.run(folder)).mtimeMs;
     const known = this.#known.get(id);
     if (known?.changed === changed) return known.source;

@@ -1,26 +1,26 @@
 import { reasonOf } from "../../../src/core/errors.ts";
-import type { StepRecord } from "../../../src/runs/records.ts";
+import { shrink } from "../../../src/terminal/format.ts";
 import type { BrokenRun, RunDetail, RunList, RunRow, RunState } from "./api.ts";
 import type { RunSource, RunSources } from "./run-source.ts";
 
 /** Returns the state of a run: its process decides, then whether it has a summary. */
-export function stateOf(source: RunSource): RunState {
+function stateOf(source: RunSource): RunState {
   if (source.summary() !== undefined) return "finished";
   return source.live() === undefined ? "stopped" : "running";
 }
 
+/** The newest first. A damaged run is listed with what is wrong and harms no other. */
 export function runList(sources: RunSources): RunList {
-  const { sources: found, broken } = sources.list();
   const runs: RunRow[] = [];
-  const damaged: BrokenRun[] = [...broken];
-  for (const source of found) {
+  const broken: BrokenRun[] = [];
+  for (const id of sources.ids()) {
     try {
-      runs.push(rowOf(source));
+      runs.push(rowOf(sources.open(id)));
     } catch (error) {
-      damaged.push({ id: source.id, folder: source.folder, error: reasonOf(error) });
+      broken.push({ id, folder: sources.folder(id), error: reasonOf(error) });
     }
   }
-  return { root: sources.root, runs, broken: damaged };
+  return { root: sources.root, runs: runs.sort((a, b) => b.created.localeCompare(a.created)), broken };
 }
 
 const curvePoints = 60;
@@ -57,7 +57,10 @@ export function rowOf(source: RunSource): RunRow {
     after: of("after"),
     success: last?.success ?? null,
     reward: last?.reward ?? null,
-    curve: curveOf(steps),
+    curve: shrink(
+      steps.map(({ metrics }) => metrics.success ?? metrics.reward ?? null),
+      curvePoints,
+    ),
     configuration: JSON.stringify(sorted(withoutFree(config))),
     warnings: source.messages().filter(({ level }) => level === "warning").length,
   };
@@ -77,16 +80,6 @@ function sorted(value: unknown): unknown {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([key, inner]) => [key, sorted(inner)]),
   );
-}
-
-function curveOf(steps: readonly StepRecord[]): (number | null)[] {
-  const buckets = Math.min(curvePoints, steps.length);
-  return Array.from({ length: buckets }, (_, i) => {
-    const [from, to] = [Math.floor((i * steps.length) / buckets), Math.floor(((i + 1) * steps.length) / buckets)];
-    const values = steps.slice(from, to).map(({ metrics }) => metrics.success ?? metrics.reward ?? null);
-    const known = values.filter((value) => value !== null);
-    return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0) / known.length;
-  });
 }
 
 export function runDetail(source: RunSource): RunDetail {

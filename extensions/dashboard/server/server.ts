@@ -8,7 +8,7 @@ import { type HttpRequest, type Reply, startHttp } from "../../http/server.ts";
 import { type Guard, requireOwn, tokenCookie } from "./guard.ts";
 import { NotFound, pageHeaders, problem } from "./http.ts";
 import { runEvents } from "./live-events.ts";
-import { type Api, routes } from "./routes.ts";
+import { routes, runOf } from "./routes.ts";
 import { RunSources } from "./run-source.ts";
 
 export interface DashboardOptions {
@@ -34,13 +34,13 @@ export const defaultPort = 4747;
  */
 export async function startDashboard({ runs, host = "127.0.0.1", port = defaultPort }: DashboardOptions): Promise<Dashboard> {
   const page = readPage();
-  const api: Api = { sources: new RunSources(runs) };
+  const sources = new RunSources(runs);
   const token = isLoopback(host) ? undefined : randomBytes(24).toString("base64url");
   let guard: Guard = { host, port, token };
   const server = await startHttp({
     ...{ host, port, headers: pageHeaders, problem, limits: { maxBytes: largestBody } },
     guard: (request) => requireOwn(request, guard),
-    route: (request) => route(request, guard, api, page),
+    route: (request) => route(request, guard, sources, page),
   });
   const listening = Number(new URL(server.baseUrl).port);
   guard = { ...guard, port: listening };
@@ -51,31 +51,28 @@ export async function startDashboard({ runs, host = "127.0.0.1", port = defaultP
 /** The largest body of a question, in bytes: the page sends small ones. */
 const largestBody = 64 * 1024;
 
-async function route(request: HttpRequest, { token }: Guard, api: Api, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
-  const reply = await replyOf(request, api, page);
+async function route(
+  request: HttpRequest,
+  { token }: Guard,
+  runs: RunSources,
+  page: ReadonlyMap<string, Uint8Array>,
+): Promise<Reply> {
+  const reply = await replyOf(request, runs, page);
   if (token === undefined || request.query.get("token") !== token) return reply;
   const cookie = `${tokenCookie}=${token}; HttpOnly; SameSite=Strict; Path=/`;
   return { ...reply, headers: { ...reply.headers, "set-cookie": cookie } };
 }
 
-async function replyOf(request: HttpRequest, api: Api, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
+async function replyOf(request: HttpRequest, runs: RunSources, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
   const { method, path, query } = request;
-  if (path === "/api/run/events") return runEvents(runOf(api, query), Number(query.get("steps") ?? 0) || 0, request.signal);
+  if (path === "/api/run/events") return runEvents(runOf(runs, query), Number(query.get("steps") ?? 0) || 0, request.signal);
   const answer = routes[`${method} ${path}`];
-  if (answer !== undefined) return { json: await answer(api, query, request) };
+  if (answer !== undefined) return { json: await answer(runs, query, request) };
   const name = path === "/" ? "index.html" : path.slice(1);
   const bytes = page.get(name);
   if (bytes === undefined || method !== "GET") throw new NotFound("There is nothing here.");
   const type = types[extname(name)] ?? "application/octet-stream";
-  return name.startsWith("assets/")
-    ? { bytes, type, headers: { "cache-control": "max-age=31536000, immutable" } }
-    : { bytes, type };
-}
-
-function runOf({ sources }: Api, query: URLSearchParams) {
-  const source = sources.find(query.get("run") ?? "");
-  if (source === undefined) throw new NotFound("There is no such run.");
-  return source;
+  return { bytes, type, ...(name.startsWith("assets/") && { headers: { "cache-control": "max-age=31536000, immutable" } }) };
 }
 
 const types: Readonly<Record<string, string>> = {

@@ -1,8 +1,10 @@
+import { z } from "zod";
 import { Context, commonPrefix } from "../../../src/core/context.ts";
 import { RunError } from "../../../src/core/errors.ts";
+import { mean } from "../../../src/core/mean.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import { type Trajectory, type Turn, turnsOfMessages } from "../../../src/core/trajectory.ts";
-import { entryAt, facetsOf, filterIndex, findPosition, type IndexPosition, type TrajectoryFilter } from "../../inspect/filter.ts";
+import { entryAt, facetsOf, filterIndex, findPosition, type IndexPosition } from "../../inspect/filter.ts";
 import type { RecordedCredit } from "../../inspect/read-credits.ts";
 import { treeOf } from "../../inspect/tree.ts";
 import type { MessageView, TrajectoryPage, TrajectoryView, TreeView, TurnView, UpdateView } from "./api.ts";
@@ -13,21 +15,34 @@ import type { TokenTexts } from "./token-texts.ts";
 /** A search of text ends after this time, in milliseconds, with what it has found. */
 const searchMs = 800;
 
-/** Columns by which a list is sorted, each with its highest first. Without one the newest are first. */
-export const sortedBy = ["reward", "turns", "tokens", "entropy"] as const;
-
-export interface PageRequest extends TrajectoryFilter {
-  readonly text?: string;
-  readonly sort?: (typeof sortedBy)[number];
-  readonly ascending?: boolean;
-  readonly offset: number;
-  readonly limit: number;
-}
+export const count = z.coerce.number().int().min(0);
+/** A filter, as `filterIndex` takes it, and which of the passing trajectories are listed. */
+export const pageQuery = z.object({
+  offset: count.default(0),
+  limit: count.max(500).default(50),
+  source: z.string().optional(),
+  split: z.string().optional(),
+  fromStep: count.optional(),
+  toStep: count.optional(),
+  task: z.string().optional(),
+  kind: z.string().optional(),
+  group: z.string().optional(),
+  stop: z.string().optional(),
+  minReward: z.coerce.number().optional(),
+  maxReward: z.coerce.number().optional(),
+  success: z.stringbool().optional(),
+  minTurns: count.optional(),
+  text: z.string().max(500).optional(),
+  /** The column by which a list is sorted, with its highest first. Without one the newest are first. */
+  sort: z.enum(["reward", "turns", "tokens", "entropy"]).optional(),
+  ascending: z.stringbool().default(false),
+});
+type PageRequest = z.output<typeof pageQuery>;
 
 /** One page of the trajectories that pass, the newest steps first. A text is searched in the files of those that pass the rest. */
 export function trajectoryPage(
   source: RunSource,
-  { text, sort, ascending = false, offset, limit, ...filter }: PageRequest,
+  { text, sort, ascending, offset, limit, ...filter }: PageRequest,
 ): TrajectoryPage {
   const started = performance.now();
   const index = source.index();
@@ -97,10 +112,15 @@ function messagesOf(line: string): string {
 }
 
 /** @throws NotFound where the run has no trajectory of that id */
-export async function trajectoryView(source: RunSource, id: string): Promise<TrajectoryView> {
-  const index = source.index();
-  const position = findPosition(index, id);
+export function positionOf(source: RunSource, id: string): IndexPosition {
+  const position = findPosition(source.index(), id);
   if (position === undefined) throw new NotFound(`This run has no trajectory "${id}".`);
+  return position;
+}
+
+/** @throws NotFound where the run has no trajectory of that id */
+export async function trajectoryView(source: RunSource, id: string): Promise<TrajectoryView> {
+  const position = positionOf(source, id);
   const trajectory = source.trajectory(position);
   const entry = entryAt(position);
   const credits = position.line.source === "train" ? await source.credits(entry.step) : undefined;
@@ -116,7 +136,7 @@ export async function trajectoryView(source: RunSource, id: string): Promise<Tra
     messages: messageViews(trajectory),
     turns: turnViews(trajectory, own, source.texts()),
     group,
-    groupMean: group.reduce((sum, { reward }) => sum + reward, 0) / Math.max(1, group.length),
+    groupMean: mean(group.map(({ reward }) => reward)),
     hasCredits: credits !== undefined,
   };
 }
@@ -209,8 +229,7 @@ export function treeView(source: RunSource, step: number, wanted: string | undef
       members,
     };
   });
-  const shown =
-    groups.find(({ group }) => group === wanted) ?? groups.find(({ branched }) => branched) ?? groups.find(() => true);
+  const shown = groups.find(({ group }) => group === wanted) ?? groups.find(({ branched }) => branched) ?? groups.at(0);
   if (shown === undefined) throw new NotFound(`Step ${step} has no groups.`);
   return {
     group: shown.group,

@@ -146,14 +146,10 @@ async function look(environment: Environment, task: Task): Promise<string[]> {
       expected: "a world of messages: in this one a model answers each task in one text",
       hint: "`retrograde-rl eval --show 3` shows its answers.",
     });
-  const example = userText(messages);
+  const example = messages.find(({ role }) => role === "user")?.content;
   return [
     ...(tools.length === 0 ? [] : [`Tools: ${tools.map(({ name }) => name).join(", ")}`]),
     ...(example === undefined ? [] : [`Somebody in this world might ask: ${example}`]),
     "An empty line is ignored; /quit or the end of the input ends.",
   ];
-}
-
-function userText(messages: readonly Message[]): string | undefined {
-  return messages.find(({ role }) => role === "user")?.content;
 }

@@ -5,7 +5,7 @@ import { bar, percent, plural, points, pText, sparkline, table } from "../../../
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { writeCheckpointModel } from "../checkpoint-model.ts";
 import { compareRuns } from "../compare.ts";
-import { type ExportFormat, exportFormats, exportRun } from "../export/export.ts";
+import { exportFormats, exportRun } from "../export/export.ts";
 import { readIndex } from "../read-index.ts";
 
 /** Two runs side by side: their curves, and their last evaluations task by task. */
@@ -13,11 +13,8 @@ export function compareCommand(a: string, b: string, screen: Screen): void {
   const read = (folder: string) => ({ record: readRun(folder), index: readIndex(folder) });
   const [first, second] = [read(a), read(b)];
   const curve = (folder: string) => readMetrics(folder).map(({ metrics }) => metrics.success ?? metrics.reward ?? null);
-  for (const [name, folder] of [
-    ["A", a],
-    ["B", b],
-  ] as const)
-    screen.line(`${name}  ${sparkline(curve(folder))}  ${folder}`);
+  screen.line(`A  ${sparkline(curve(a))}  ${a}`);
+  screen.line(`B  ${sparkline(curve(b))}  ${b}`);
   const comparisons = compareRuns(first, second);
   if (comparisons.length === 0) screen.line("The two were not evaluated on the same split.");
   for (const { split, decoding, meanA, meanB, paired, pairs } of comparisons) {
@@ -34,28 +31,23 @@ export function compareCommand(a: string, b: string, screen: Screen): void {
   }
 }
 
-interface ModelFlags {
-  readonly out: string;
-  readonly step?: string;
-}
-
-export async function checkpointModelCommand(folder: string, { out, step }: ModelFlags, screen: Screen): Promise<void> {
+export async function checkpointModelCommand(
+  folder: string,
+  { out, step }: { readonly out: string; readonly step?: string },
+  screen: Screen,
+): Promise<void> {
   readRun(folder);
   const written = await writeCheckpointModel(folder, out, wholeNumber("--step", step));
   screen.line(`Wrote the model after step ${written} to ${out}`);
 }
 
-interface ExportFlags {
-  readonly format: string;
-  readonly out?: string;
-}
-
-export function exportCommand(folder: string, { format, out }: ExportFlags, screen: Screen): void {
+export function exportCommand(
+  folder: string,
+  { format, out }: { readonly format: string; readonly out?: string },
+  screen: Screen,
+): void {
   readRun(folder);
-  if (!isFormat(format)) throw new ConfigError("--format", format, { expected: exportFormats });
-  for (const path of exportRun(folder, format, out ?? folder)) screen.line(path);
-}
-
-function isFormat(text: string): text is ExportFormat {
-  return exportFormats.some((format) => format === text);
+  const known = exportFormats.find((each) => each === format);
+  if (known === undefined) throw new ConfigError("--format", format, { expected: exportFormats });
+  for (const path of exportRun(folder, known, out ?? folder)) screen.line(path);
 }
