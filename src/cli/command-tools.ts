@@ -4,8 +4,7 @@ import { trustRun } from "../sdk/trust.ts";
 import type { Screen } from "../terminal/screen.ts";
 import { resolveConfig } from "../training/config/config.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
-import type { EvalFlags } from "./commands/eval-flags.ts";
-import type { SettingFlag } from "./settings.ts";
+import type { EvalFlags, SettingFlag } from "./settings.ts";
 
 export type { Command };
 

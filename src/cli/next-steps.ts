@@ -4,8 +4,7 @@ import { conversationsAlone } from "../sdk/run-environment.ts";
 import type { RunPlan } from "../sdk/train.ts";
 import { commandPrefix, quoted, shownPath } from "../terminal/invocation.ts";
 import type { Report } from "./report.ts";
-import { optionName, type SettingValues, trainFlags } from "./settings.ts";
-import type { TrainFlags } from "./train-flags.ts";
+import { optionName, type SettingValues, type TrainFlags, trainFlags } from "./settings.ts";
 
 /** The state of a run that decides its next steps. */
 export interface RunState {

@@ -16,6 +16,39 @@ export interface SettingValues {
   readonly [flag: string]: unknown;
 }
 
+/** The flags of `eval`. */
+export interface EvalFlags extends SettingValues {
+  readonly resume?: boolean;
+  readonly json?: boolean;
+  /** Two models, or folders of evaluations. */
+  readonly compare?: readonly string[];
+  readonly agent?: string;
+  /** Number of episodes to print. */
+  readonly show?: string;
+  readonly reward?: string;
+}
+
+/** The flags of the commands that train. */
+export interface TrainFlags extends SettingValues {
+  readonly resume?: boolean;
+  readonly allowChanged?: boolean;
+  /** False with --no-dashboard. */
+  readonly dashboard?: boolean;
+  readonly open?: boolean;
+  readonly dryRun?: boolean;
+  /** The agent that `train-agent` trains, as words, and its two files. */
+  readonly agent?: readonly string[];
+  readonly tasks?: string;
+  readonly reward?: string;
+  /** The teacher of `train-agent`; the other four say how its demonstrations are made and learned. */
+  readonly teacher?: string;
+  readonly demonstrations?: string;
+  readonly keep?: string;
+  readonly prices?: string;
+  readonly sftSteps?: string;
+  readonly sftLearningRate?: string;
+}
+
 const environment = { flag: "--env <name>", path: "environment.name", description: "the world" };
 const model = {
   flag: "--model <name>",

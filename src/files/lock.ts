@@ -152,7 +152,7 @@ function removeAbandoned(file: string, text: string): void {
 }
 
 /** A process that has ended but was not waited for by its parent does not count as alive. */
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0); // asks whether it is there, and does nothing to it
     return statOf(pid)?.[0] !== "Z";

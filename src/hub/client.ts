@@ -85,19 +85,9 @@ export async function listFolder(
  *   begins at the file's start although it was asked for a later part
  */
 export async function* readRemote(
-  {
-    repo,
-    commit,
-    kind = "model",
-    file,
-    from,
-  }: {
-    readonly repo: string;
-    readonly commit: string;
-    readonly kind?: RepoKind;
-    readonly file: RemoteFile;
-    readonly from: number;
-  },
+  { repo, commit, kind = "model" }: Omit<RemoteFolder, "path">,
+  file: RemoteFile,
+  from: number,
   settings: HubSettings,
 ): AsyncGenerator<Uint8Array> {
   const stalled = new AbortController();

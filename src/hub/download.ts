@@ -4,8 +4,7 @@ import { mkdir, open, rename, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ModelError } from "../core/errors.ts";
-import { type RemoteFile, readRemote } from "./client.ts";
-import type { RepoKind } from "./name.ts";
+import { type RemoteFile, type RemoteFolder, readRemote } from "./client.ts";
 import { isPassing, messageOf, Refused, Unreachable } from "./problems.ts";
 import type { HubSettings } from "./settings.ts";
 
@@ -15,11 +14,7 @@ const pausesMs = [200, 500, 1000, 2000];
 /** The number of times that a complete but wrong file is fetched again, since a cache on the way may have been cut off. */
 const mismatchesAllowed = 1;
 
-export interface Download {
-  readonly repo: string;
-  readonly commit: string;
-  /** Default "model". */
-  readonly kind?: RepoKind;
+export interface Download extends Omit<RemoteFolder, "path"> {
   readonly file: RemoteFile;
   /** Where it appears, whole and verified; until then it grows beside it, with `.incomplete` at its name's end. */
   readonly to: string;
@@ -55,11 +50,8 @@ export async function downloadVerified(download: Download, settings: HubSettings
 }
 
 /** Appends what is missing. @returns the digest of the whole */
-async function complete(
-  { repo, commit, kind, file, onBytes }: Download,
-  partial: string,
-  settings: HubSettings,
-): Promise<string> {
+async function complete(download: Download, partial: string, settings: HubSettings): Promise<string> {
+  const { file, onBytes } = download;
   if ((await sizeOf(partial)) > file.size) await rm(partial);
   const hash = hashOf(file);
   const handle = await open(partial, "a").catch(notWritten(partial));
@@ -68,7 +60,7 @@ async function complete(
     if (size > 0) for await (const chunk of createReadStream(partial)) hash.update(chunk);
     onBytes(size);
     if (size < file.size) {
-      for await (const chunk of readRemote({ repo, commit, kind, file, from: size }, settings)) {
+      for await (const chunk of readRemote(download, file, size, settings)) {
         await handle.writeFile(chunk).catch(notWritten(partial));
         hash.update(chunk);
         size += chunk.length;
@@ -106,6 +98,6 @@ function notWritten(file: string): (cause: unknown) => never {
   };
 }
 
-async function sizeOf(file: string): Promise<number> {
+export async function sizeOf(file: string): Promise<number> {
   return (await stat(file).catch(() => undefined))?.size ?? 0;
 }

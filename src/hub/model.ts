@@ -1,9 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, stat, statfs } from "node:fs/promises";
+import { mkdir, readFile, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../core/errors.ts";
 import { indexFile, isComplete, type RepoCache, repoCache, shardsOf } from "./cache.ts";
 import { listFolder, type RemoteFile } from "./client.ts";
+import { sizeOf } from "./download.ts";
 import { fetchCommit, fetchFile, type HubEvent, type HubSource, hasSize } from "./fetch.ts";
 import { formatHubName, type HubName } from "./name.ts";
 import { type HubSettings, hubSettings } from "./settings.ts";
@@ -110,7 +111,7 @@ async function requireSpace(weights: readonly RemoteFile[], cache: RepoCache, ca
   for (const file of weights) {
     const blob = cache.blob(file);
     if (await hasSize(blob, file.size)) continue;
-    needed += file.size - Math.min(file.size, (await stat(`${blob}.incomplete`).catch(() => undefined))?.size ?? 0);
+    needed += file.size - Math.min(file.size, await sizeOf(`${blob}.incomplete`));
   }
   await mkdir(cacheFolder, { recursive: true });
   const { bavail, bsize } = await statfs(cacheFolder);

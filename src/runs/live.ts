@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { withoutSecrets } from "../core/secrets.ts";
+import { isAlive } from "../files/lock.ts";
 import { appendRecord, largestRecord, readRunFile } from "./files.ts";
 import { layout } from "./layout.ts";
 import { readLines } from "./read.ts";
@@ -82,13 +83,4 @@ export function appendMessage(folder: string, message: Omit<RunMessage, "schema"
 
 export function readMessages(folder: string): RunMessage[] {
   return readLines(layout.messages(folder), runMessageSchema);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "EPERM";
-  }
 }

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { RunError } from "../core/errors.ts";
 import { type Lock, takeLock } from "../files/lock.ts";
-import { systemError } from "./files.ts";
+import { explained } from "./files.ts";
 
 /**
  * Takes a folder for this process alone: nobody else writes into it until the lock is released.
@@ -9,19 +9,11 @@ import { systemError } from "./files.ts";
  */
 export function lockRun(folder: string): Lock {
   const file = join(folder, ".lock");
-  const taken = lockOf(folder, file);
+  const taken = explained(folder, () => takeLock(file));
   if ("lock" in taken) return taken.lock;
   const { pid, host } = taken.holder;
   throw new RunError(folder, `in use by process ${pid} on ${host}`, {
     expected: "a folder that no other process writes into",
     hint: `Wait until that process has ended, or choose another folder with --out. If it no longer exists, delete ${file}.`,
   });
-}
-
-function lockOf(folder: string, file: string): ReturnType<typeof takeLock> {
-  try {
-    return takeLock(file);
-  } catch (error) {
-    throw systemError(folder, error);
-  }
 }

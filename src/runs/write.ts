@@ -157,11 +157,8 @@ export function reopenRun(
 
 /** The line of metrics goes last but one: where it is, the episodes and their line in the index are. */
 export function writeStep(folder: string, record: StepRecord, timing: TimingRecord, trajectories: readonly Trajectory[]): void {
-  const encoded = encodeTrajectories(trajectories);
-  const file = layout.trajectories(folder, record.step);
-  writeFileAtomic(file, encoded.bytes);
-  const of = { file: nameIn(folder, file), source: "train", step: record.step } as const;
-  appendRecord(layout.index(folder), indexLine(of, trajectories, encoded.offsets));
+  const { step } = record;
+  writeEpisodes(folder, layout.trajectories(folder, step), { source: "train", step }, trajectories);
   const line = JSON.stringify(record);
   appendLine(layout.metrics(folder), line);
   appendRecord(layout.timing(folder), { ...timing, metricsCrc32: crc32(line) });
@@ -169,18 +166,22 @@ export function writeStep(folder: string, record: StepRecord, timing: TimingReco
 
 /** The record goes last: where it is, the episodes are. */
 export function writeEvaluation(folder: string, record: EvaluationRecord, trajectories: readonly Trajectory[]): void {
-  const encoded = encodeTrajectories(trajectories);
-  const file = layout.episodes(folder, record);
-  writeFileAtomic(file, encoded.bytes);
-  const of = {
-    file: nameIn(folder, file),
-    source: record.when,
-    split: record.split,
-    decoding: record.decoding,
-    step: record.step,
-  };
-  appendRecord(layout.index(folder), indexLine(of, trajectories, encoded.offsets));
+  const { when: source, split, decoding, step } = record;
+  writeEpisodes(folder, layout.episodes(folder, record), { source, split, decoding, step }, trajectories);
   writeRecord(layout.evaluation(folder, record), { schema: schemaVersion, ...record });
+}
+
+/** Writes a file of trajectories, then its line in the index. */
+function writeEpisodes(
+  folder: string,
+  path: string,
+  of: Pick<IndexLine, "source" | "split" | "decoding" | "step">,
+  trajectories: readonly Trajectory[],
+): void {
+  const { bytes, offsets } = encodeTrajectories(trajectories);
+  writeFileAtomic(path, bytes);
+  const file = relative(folder, path).replaceAll("\\", "/"); // as the index has it
+  appendRecord(layout.index(folder), indexLine({ file, ...of }, trajectories, offsets));
 }
 
 /** Copies the evaluations at the end of a run as those at the start of one that begins with its model. Those that are there stay. */
@@ -284,9 +285,4 @@ function isRecorded(folder: string, { source, step, split = "", decoding = "samp
 export function packageVersion(): string {
   const text = readFileSync(join(packageFolder, "package.json"), "utf8");
   return (JSON.parse(text) as { version: string }).version;
-}
-
-/** A path as the index has it: relative to the run's folder, with slashes. */
-function nameIn(folder: string, path: string): string {
-  return relative(folder, path).replaceAll("\\", "/");
 }

@@ -1,7 +1,6 @@
-import { createHash } from "node:crypto";
-import { createReadStream, existsSync } from "node:fs";
+import { existsSync } from "node:fs";
 import type { Environment, Split, Task } from "../environments/environment.ts";
-import { codeDigests, sha256 } from "../files/code-digests.ts";
+import { codeDigests, sha256, sha256OfFile } from "../files/code-digests.ts";
 import { rewardsFromCode } from "../training/config/config.ts";
 import { filesOf } from "../training/config/config-file.ts";
 import type { TrainingConfig } from "../training/config/settings.ts";
@@ -21,7 +20,7 @@ export async function codeAndData(config: TrainingConfig, environment: Environme
   const data = algorithm.kind === "sft" ? algorithm.data : undefined;
   return {
     ...Object.fromEntries(code),
-    ...(data === undefined || !existsSync(data) ? {} : { "the conversations": await digestOfFile(data) }),
+    ...(data === undefined || !existsSync(data) ? {} : { "the conversations": await sha256OfFile(data) }),
   };
 }
 
@@ -79,10 +78,4 @@ function promptOf(task: Task | undefined): string | undefined {
 function digestOfTasks(tasks: readonly Task[], size?: number): string {
   const plain = (_: string, value: unknown) => (typeof value === "bigint" ? String(value) : value);
   return sha256(JSON.stringify([size === undefined || Number.isFinite(size) ? (size ?? null) : "no end", tasks], plain));
-}
-
-async function digestOfFile(path: string): Promise<string> {
-  const hash = createHash("sha256");
-  for await (const chunk of createReadStream(path)) hash.update(chunk as Uint8Array);
-  return hash.digest("hex");
 }

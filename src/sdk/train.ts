@@ -200,18 +200,7 @@ async function trainOpened(
       await keepTokenizer(folder, modelFolder);
       if (device !== "cpu") onEvent?.({ type: "notice", message: `Computing on ${device}` });
       for (const message of notices) onEvent?.({ type: "notice", message });
-      return trainWith({
-        config,
-        engine,
-        ...(otherModel && { otherModel }),
-        chat,
-        environment,
-        rewards,
-        folder,
-        madeOf,
-        onEvent,
-        signal,
-      });
+      return trainWith({ config, engine, otherModel, chat, environment, rewards, folder, madeOf, onEvent, signal });
     });
   } finally {
     await engine.dispose();

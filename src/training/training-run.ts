@@ -52,7 +52,7 @@ export class TrainingRun {
   #before: readonly EvaluationRecord[] = [];
 
   private constructor(args: TrainArguments, { progress, critic, tools }: Opened) {
-    const { folder, config, engine, chat, environment, madeOf, signal, onEvent: listener } = args;
+    const { folder, onEvent: listener } = args;
     this.#args = args;
     this.#resumed = progress;
     this.#progress = progress;
@@ -64,17 +64,7 @@ export class TrainingRun {
       listener?.(event);
     };
     this.#credits = new CreditWriter(folder);
-    this.#evaluations = new RunEvaluations({
-      folder,
-      config,
-      engine,
-      chat,
-      environment,
-      tools,
-      madeOf,
-      onEvent: this.#onEvent,
-      signal,
-    });
+    this.#evaluations = new RunEvaluations({ ...args, tools, onEvent: this.#onEvent });
     this.#versions = this.#currentVersions();
     this.#history = readMetrics(folder).slice(-rememberedSteps);
   }

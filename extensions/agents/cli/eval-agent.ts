@@ -1,8 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
-import type { EvalFlags } from "../../../src/cli/commands/eval-flags.ts";
 import { shownEpisodes } from "../../../src/cli/conversation.ts";
-import { evaluationFlags, settingsOf } from "../../../src/cli/settings.ts";
+import { type EvalFlags, evaluationFlags, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { errorsLine, type Outcome, verdictWithheld } from "../../../src/core/outcome.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";

@@ -2,8 +2,7 @@ import { reportOf, runShown, runTraining } from "../../../src/cli/commands/train
 import { showDownload } from "../../../src/cli/download.ts";
 import { numberOf, wholeNumber } from "../../../src/cli/numbers.ts";
 import { reportLines } from "../../../src/cli/report.ts";
-import { agentFlags, settingsOf } from "../../../src/cli/settings.ts";
-import type { TrainFlags } from "../../../src/cli/train-flags.ts";
+import { agentFlags, settingsOf, type TrainFlags } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { wholeConfig } from "../../../src/sdk/run-environment.ts";
 import type { RunPlan } from "../../../src/sdk/train.ts";

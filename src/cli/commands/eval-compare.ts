@@ -4,7 +4,7 @@ import { ConfigError } from "../../core/errors.ts";
 import { errorsLine } from "../../core/outcome.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
-import { compare } from "../../sdk/evaluate.ts";
+import { compare, type Evaluated } from "../../sdk/evaluate.ts";
 import { requireTrustedWorld, resolvePlayed } from "../../sdk/run-environment.ts";
 import { count, detectable, plural, points, pText } from "../../terminal/format.ts";
 import { interruptedExitCode } from "../../terminal/interrupt.ts";
@@ -12,18 +12,13 @@ import { rewardText } from "../../terminal/progress.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import type { UserConfig } from "../../training/config/user-config.ts";
 import type { OutcomeComparison } from "../../training/evaluation/compare.ts";
-import { type Asked, type EvaluationReport, isEvaluation, readAsked, readReport } from "../../training/evaluation/folder.ts";
+import { isEvaluation, readAsked, readReport } from "../../training/evaluation/folder.ts";
 import { measureOf } from "../../training/evaluation/scores.ts";
 import { evaluationLines } from "../evaluation-lines.ts";
 import { measure } from "../measure.ts";
-import { evaluationFlags, optionName, settingsOf } from "../settings.ts";
-import type { EvalFlags } from "./eval-flags.ts";
+import { type EvalFlags, evaluationFlags, optionName, settingsOf } from "../settings.ts";
 
-interface Side {
-  readonly folder: string;
-  readonly asked: Asked;
-  readonly report: EvaluationReport;
-}
+type Side = Pick<Evaluated, "folder" | "report">;
 
 /** Compares two models, or two evaluations, on the same tasks and random numbers. @returns the exit code */
 export async function compareCommand(
@@ -76,8 +71,8 @@ export async function compareCommand(
   screen.line(screen.paint.bold("B − A, on the same tasks"));
   for (const { decoding, ...comparison } of compared)
     for (const line of comparisonLines(decoding, comparison, measured !== "reward")) screen.line(`   ${line}`);
-  if (a.asked.weights !== undefined && a.asked.weights === b.asked.weights)
-    screen.line(screen.paint.yellow("Both have the same weights."));
+  const [weights, others] = [a.report.asked.weights, b.report.asked.weights];
+  if (weights !== undefined && weights === others) screen.line(screen.paint.yellow("Both have the same weights."));
   if (differs.length > 0) screen.line(screen.paint.yellow(`They differ in ${differs.join("; ")}`));
   return exitCode;
 }
@@ -109,7 +104,7 @@ function environmentName(environment: UserConfig["environment"]): string | undef
 async function sideOf(name: string, flags: EvalFlags, user: UserConfig, screen: Screen): Promise<Side | undefined> {
   if (isEvaluation(name)) {
     const report = readReport(name);
-    if (report !== undefined) return { folder: name, asked: report.asked, report };
+    if (report !== undefined) return { folder: name, report };
     throw new ConfigError("--compare", name, {
       expected: "an evaluation that has finished",
       hint: `Finish it with --resume --out ${name}.`,
@@ -117,8 +112,7 @@ async function sideOf(name: string, flags: EvalFlags, user: UserConfig, screen: 
   }
   // The configuration's folder is that of a run.
   const config = resolvePlayed({ ...user, out: undefined }, { ...settingsOf(evaluationFlags, flags), model: name });
-  const measured = await measure(config, user, false, screen);
-  return measured === undefined ? undefined : { folder: measured.folder, asked: measured.report.asked, report: measured.report };
+  return measure(config, user, false, screen);
 }
 
 function comparisonLines(name: string, { counts, withheld, ...compared }: OutcomeComparison, hasSuccess: boolean): string[] {

@@ -7,8 +7,7 @@ import { loadConfigFile } from "../../training/config/config-file.ts";
 import { shownEpisodes } from "../conversation.ts";
 import { evaluatedLines } from "../evaluation-lines.ts";
 import { measure } from "../measure.ts";
-import { evaluationFlags, settingsOf } from "../settings.ts";
-import type { EvalFlags } from "./eval-flags.ts";
+import { type EvalFlags, evaluationFlags, settingsOf } from "../settings.ts";
 
 /** Measures a model on tasks of a split, or compares two. @returns the exit code */
 export async function evalCommand(flags: EvalFlags, output: Screen, notes: Screen): Promise<number> {

@@ -37,10 +37,8 @@ export function runsCommand(
     screen.line(JSON.stringify({ runs: stated, damaged }, null, 1));
     return;
   }
-  const warn = (folder: string, error: string) => {
+  for (const { folder, error } of damaged)
     for (const line of wrap(`${folder} cannot be read: ${error}`, screen.width)) screen.line(screen.paint.yellow(line));
-  };
-  for (const { folder, error } of damaged) warn(folder, error);
   if (runs.length === 0) {
     if (damaged.length > 0) return;
     screen.line(`There is no run in ${root}. Start one: ${commandPrefix()} train`);
@@ -51,18 +49,7 @@ export function runsCommand(
 }
 
 /** A run in the list. Scores are shares of successes, null where none was measured. */
-interface RunState {
-  readonly folder: string;
-  readonly algorithm: string | null;
-  readonly steps: number;
-  readonly plannedSteps: number;
-  readonly before: number | null;
-  readonly after: number | null;
-  readonly finished: boolean;
-  readonly created: string;
-}
-
-function stateOf(folder: string, { config, created }: RunRecord): RunState {
+function stateOf(folder: string, { config, created }: RunRecord) {
   const summary = readSummary(folder);
   const kind = (config.algorithm as { kind?: unknown } | undefined)?.kind;
   return {
@@ -72,7 +59,8 @@ function stateOf(folder: string, { config, created }: RunRecord): RunState {
   };
 }
 
-function rowOf({ folder, algorithm, steps, plannedSteps, before, after, finished, created }: RunState): string[] {
+function rowOf(state: ReturnType<typeof stateOf>): string[] {
+  const { folder, algorithm, steps, plannedSteps, before, after, finished, created } = state;
   return [
     ...[folder, algorithm ?? "–", `${count(steps)}/${plannedSteps}`, percent(before), percent(after)],
     ...[finished ? "finished" : "unfinished", created.slice(0, 16).replace("T", " ")],
@@ -129,14 +117,8 @@ function metricLines(steps: readonly StepRecord[], width: number): string[] {
   const still = names.filter((name) => !moves(name)).map((name) => `${name} ${number(knownValues(name)[0])}`);
   const rows = names.filter(moves).map((name) => {
     const known = knownValues(name);
-    return [
-      name,
-      number(known[0]),
-      number(known.at(-1)),
-      number(Math.min(...known)),
-      number(Math.max(...known)),
-      sparkline(values(name)),
-    ];
+    const ends = [known[0], known.at(-1), Math.min(...known), Math.max(...known)];
+    return [name, ...ends.map((value) => number(value)), sparkline(values(name))];
   });
   return [
     ...(rows.length === 0 ? [] : table([["", "first", "last", "lowest", "highest", ""], ...rows])),

@@ -4,8 +4,7 @@ import { conversationsAlone } from "../../sdk/run-environment.ts";
 import type { Screen } from "../../terminal/screen.ts";
 import { loadConfigFile } from "../../training/config/config-file.ts";
 import type { UserConfig } from "../../training/config/user-config.ts";
-import { settingsOf, supervisedFlags } from "../settings.ts";
-import type { TrainFlags } from "../train-flags.ts";
+import { settingsOf, supervisedFlags, type TrainFlags } from "../settings.ts";
 import { runTraining } from "./train.ts";
 
 /** Supervised fine-tuning on conversations, or on demonstrations by the environment's expert. @returns the exit code */

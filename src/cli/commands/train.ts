@@ -20,8 +20,7 @@ import { showDownload } from "../download.ts";
 import { dryRunLines } from "../dry-run.ts";
 import { nextSteps, type RunState, trainingCommand } from "../next-steps.ts";
 import { type EvaluatedChange, type EvaluatedSplit, type Report, reportLines } from "../report.ts";
-import { settingsOf, trainFlags } from "../settings.ts";
-import type { TrainFlags } from "../train-flags.ts";
+import { settingsOf, type TrainFlags, trainFlags } from "../settings.ts";
 
 /** @returns the exit code */
 export async function trainCommand(flags: TrainFlags, screen: Screen): Promise<number> {

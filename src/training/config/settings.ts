@@ -13,6 +13,7 @@ import { isBundled } from "./known-models.ts";
 import { playerSchema } from "./player.ts";
 import { anyTaskSampler } from "./task-samplers/kinds.ts";
 
+const [positive, natural] = [z.int().min(1), z.int().min(0)];
 /** Names of splits become names of files. */
 const splitName = z.string().regex(/^\w[\w.-]*$/, "a name of letters, digits, _, - and .");
 
@@ -48,9 +49,9 @@ export const settingsSchema = settingsDoor("a configuration", {
   rollout: z
     .strictObject({
       /** 16 × 8 learned steadily where 8 × 8 did not (office study). */
-      tasksPerStep: z.int().min(1).default(16).describe("tasks of a step"),
+      tasksPerStep: positive.default(16).describe("tasks of a step"),
       /** G = 8, as SeeUPO (arXiv:2602.06554, table of hyper-parameters). */
-      groupSize: z.int().min(1).default(8).describe("rollouts of each task; with branching, the leaves of its tree"),
+      groupSize: positive.default(8).describe("rollouts of each task; with branching, the leaves of its tree"),
       branching: z
         .union([z.literal("off"), branchingSchema])
         .default("off")
@@ -61,8 +62,8 @@ export const settingsSchema = settingsDoor("a configuration", {
         .prefault({ kind: "epochs" })
         .describe("which training tasks a step takes: `epochs` or `difficulty` ([samplers](algorithms/custom.md#task-samplers))"),
       split: splitName.optional().describe("split of the training tasks; `train` if omitted"),
-      maxTurns: z.int().min(1).max(maxLength).default(20).describe("assistant messages of an episode, at most"),
-      maxTurnsPerRequest: z.int().min(1).optional().describe("the same since the last user message; no limit if omitted"),
+      maxTurns: positive.max(maxLength).default(20).describe("assistant messages of an episode, at most"),
+      maxTurnsPerRequest: positive.optional().describe("the same since the last user message; no limit if omitted"),
       turnRewards: z
         .enum(["per-turn", "sum"])
         .optional()
@@ -70,9 +71,7 @@ export const settingsSchema = settingsDoor("a configuration", {
           "an environment's turn rewards: `per-turn` (default) leaves each at its turn and needs an algorithm that uses them; `sum` trains on the return",
         ),
       /** Office actions take about 20. */
-      maxTokens: z
-        .int()
-        .min(1)
+      maxTokens: positive
         .max(maxLength)
         .default(96)
         .describe("tokens of one assistant message, at most; of an agent by default what the model's context holds (10,000,000)"),
@@ -84,23 +83,17 @@ export const settingsSchema = settingsDoor("a configuration", {
         .max(1)
         .default(1)
         .describe("nucleus sampling; 1 is off. Cutting the distribution makes training ratios wrong"),
-      topK: z.int().min(0).default(0).describe("number of most likely tokens to sample from; 0 is off"),
-      concurrency: z
-        .int()
-        .min(1)
+      topK: natural.default(0).describe("number of most likely tokens to sample from; 0 is off"),
+      concurrency: positive
         .max(maxEpisodesOfStep)
         .default(64)
         .describe("episodes in flight; with `ahead`, of each step being sampled"),
-      ahead: z
-        .int()
-        .min(0)
+      ahead: natural
         .default(0)
         .describe(
           "steps sampled while earlier ones train, by weights as many steps old ([rollouts.md](rollouts.md#asynchronous-training))",
         ),
-      episodeTimeoutMs: z
-        .int()
-        .min(1)
+      episodeTimeoutMs: positive
         .max(longestTimer)
         .default(120_000)
         .describe("longest wait for the environment, a reward in code, or an agent's next request"),
@@ -139,11 +132,11 @@ export const settingsSchema = settingsDoor("a configuration", {
         .enum(["constant", "linear", "cosine"])
         .default("linear")
         .describe("after the warm-up: `constant`, or `linear` or `cosine` down to 0 at the last step"),
-      warmupSteps: z.int().min(0).default(0).describe("steps in which the learning rate rises"),
+      warmupSteps: natural.default(0).describe("steps in which the learning rate rises"),
     })
     .prefault({}),
   engine: engineSchema.describe("the engine that samples and trains, by its `kind` ([below](#engine))"),
-  steps: z.int().min(1).default(40).describe("training steps: each is a batch of rollouts and an update"),
+  steps: positive.default(40).describe("training steps: each is a batch of rollouts and an update"),
   seed: z.int().default(1).describe("decides all randomness: tasks, sampling, mini-batches, bootstrap"),
   /** At the start and at the end. */
   evaluation: z
@@ -152,12 +145,8 @@ export const settingsSchema = settingsDoor("a configuration", {
         .default("test")
         .describe("`train`, `validation`, `test` or `challenge`; measured at the start and at the end"),
       /** As many as fit beside ten minutes of training: a model read 0.53 on 64 tasks and 0.39 on 256. */
-      tasks: z
-        .int()
-        .min(0)
-        .default(160)
-        .describe("tasks; 0 is no evaluation. Fewer show little: the interval of 40 is twice as wide"),
-      k: z.int().min(1).default(2).describe("attempts at each task"),
+      tasks: natural.default(160).describe("tasks; 0 is no evaluation. Fewer show little: the interval of 40 is twice as wide"),
+      k: positive.default(2).describe("attempts at each task"),
       temperature: z.number().min(0).default(1).describe("of sampling; 0 is greedy, with one attempt a task"),
       greedy: z.boolean().default(true).describe("one more attempt at each task at temperature 0"),
       challenge: z.boolean().default(false).describe("also measures the challenge split"),
@@ -168,22 +157,18 @@ export const settingsSchema = settingsDoor("a configuration", {
        */
       during: z
         .strictObject({
-          every: z.int().min(0).default(0).describe("measures every this many training steps; 0 is never"),
+          every: natural.default(0).describe("measures every this many training steps; 0 is never"),
           split: splitName.default("validation").describe("another split than the final one, since settings are chosen by it"),
-          tasks: z.int().min(1).default(64).describe("one attempt at each"),
+          tasks: positive.default(64).describe("one attempt at each"),
         })
         .prefault({}),
     })
     .prefault({}),
   checkpoint: z
     .strictObject({
-      first: z
-        .int()
-        .min(1)
-        .default(1)
-        .describe("step after which the first checkpoint is written; a run killed before it starts over"),
-      every: z.int().min(1).default(10).describe("steps between checkpoints"),
-      keep: z.int().min(1).default(2).describe("newest checkpoints that are kept"),
+      first: positive.default(1).describe("step after which the first checkpoint is written; a run killed before it starts over"),
+      every: positive.default(10).describe("steps between checkpoints"),
+      keep: positive.default(2).describe("newest checkpoints that are kept"),
       exact: z
         .boolean()
         .default(true)
@@ -197,11 +182,7 @@ export const settingsSchema = settingsDoor("a configuration", {
         .boolean()
         .default(true)
         .describe("records weight, log-probs and ratio of every token in every optimiser step ([runs.md](runs.md#credits))"),
-      after: z
-        .int()
-        .min(0)
-        .default(1)
-        .describe("groups of a step whose log-probs are computed again after its update; 0 for none"),
+      after: natural.default(1).describe("groups of a step whose log-probs are computed again after its update; 0 for none"),
     })
     .prefault({}),
   limits: z
@@ -217,8 +198,8 @@ export const settingsSchema = settingsDoor("a configuration", {
           'nats between sampler and trainer for one token, above which the run stops. `"auto"`: 0.02 in float32; 1 with an 8-bit sampler; of other engines their own. Above 0.02, one token of 1,000 may exceed it',
         ),
       strict: z.boolean().default(false).describe("ends the run at the first [warning](warnings.md); `--strict`"),
-      judgeCalls: z.int().min(1).optional().describe("calls of all judges of the run, at most; no limit if omitted"),
-      judgeTokens: z.int().min(1).optional().describe("the same for tokens, questions and answers together"),
+      judgeCalls: positive.optional().describe("calls of all judges of the run, at most; no limit if omitted"),
+      judgeTokens: positive.optional().describe("the same for tokens, questions and answers together"),
     })
     .prefault({}),
   out: acts.writes(z.string().min(1)).optional().describe("the run's folder; a new one under `runs/` if omitted"),

@@ -1,4 +1,5 @@
 import { ConfigError, MeasurementError } from "../../core/errors.ts";
+import { groupBy } from "../../core/group-by.ts";
 import { mean } from "../../core/mean.ts";
 import { type AttemptCount, outcomeOf, verdictWithheld } from "../../core/outcome.ts";
 import { present } from "../../core/present.ts";
@@ -23,22 +24,14 @@ export interface TaskOutcomes extends AttemptCount {
  * @throws ConfigError where two tasks have one id: nothing distinguishes their outcomes
  */
 export function outcomesOf(trajectories: readonly Trajectory[]): TaskOutcomes {
-  const byTask = new Map<string, Trajectory[]>();
-  for (const trajectory of trajectories) {
-    const known = byTask.get(trajectory.task);
-    if (known === undefined) byTask.set(trajectory.task, [trajectory]);
-    else if (known[0]?.group === trajectory.group) known.push(trajectory);
-    else
-      throw new ConfigError("the id of two tasks of an evaluation", trajectory.task, {
+  const byTask = groupBy(trajectories, ({ task }) => task);
+  for (const [task, own] of byTask)
+    if (own.some(({ group }) => group !== own[0]?.group))
+      throw new ConfigError("the id of two tasks of an evaluation", task, {
         expected: "another id for each task",
         hint: "Comparisons pair outcomes by the id. Give every task of the environment its own one, and evaluate again.",
       });
-  }
-  const byUnit = new Map<string, Trajectory[]>();
-  for (const [task, own] of byTask) {
-    const unit = own[0]?.scenario ?? task;
-    byUnit.set(unit, [...(byUnit.get(unit) ?? []), ...own]);
-  }
+  const byUnit = groupBy([...byTask.values()].flat(), ({ scenario, task }) => scenario ?? task);
   const attempts = [...byUnit.values()];
   const scored = attempts.map((own) => own.map(outcomeOf).flatMap((outcome) => (outcome.kind === "score" ? [outcome] : [])));
   const meanOf = (values: readonly number[]) => (values.length === 0 ? undefined : mean(values));

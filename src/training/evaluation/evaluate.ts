@@ -40,25 +40,9 @@ export interface Evaluation {
  * same random numbers for the same attempt, so that two of them can be compared task by task.
  * @throws EnvError or MeasurementError where every attempt ended by an error; the signal's reason if it was aborted
  */
-export async function evaluate(
-  actor: Actor,
-  environment: Environment,
-  {
-    when,
-    step,
-    split,
-    tasks: wanted,
-    k,
-    temperature,
-    rollout,
-    seed,
-    signal,
-    where = "the evaluation",
-    played,
-    onTrajectory,
-  }: EvaluationOptions,
-): Promise<Evaluation> {
-  const tasks = await evaluationTasks(environment, split, wanted, rollout.episodeTimeoutMs);
+export async function evaluate(actor: Actor, environment: Environment, options: EvaluationOptions): Promise<Evaluation> {
+  const { when, step, split, k, temperature, rollout, seed, signal, where = "the evaluation", played, onTrajectory } = options;
+  const tasks = await evaluationTasks(environment, split, options.tasks, rollout.episodeTimeoutMs);
   const decoding: Decoding = temperature === 0 ? "greedy" : "sampled";
   const groups = await rolloutGroupsBy(actor, environment, tasks, {
     ...rollout,

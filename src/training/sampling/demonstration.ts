@@ -53,13 +53,9 @@ function requireMessages(messages: unknown, task: string): void {
 export function encoded(
   { chat, maxLength }: Omit<DemonstrationArguments, "environment">,
   what: string,
-  ...[messages, tools, protocol]: [
-    Parameters<typeof encodeDemonstration>[2],
-    Parameters<typeof encodeDemonstration>[3],
-    Parameters<typeof encodeDemonstration>[4],
-  ]
+  ...shown: Parameters<typeof encodeDemonstration> extends [unknown, unknown, ...infer Shown] ? Shown : never
 ): readonly ActionInContext[] {
-  const samples = encodeDemonstration(chat, what, messages, tools, protocol);
+  const samples = encodeDemonstration(chat, what, ...shown);
   if (samples.length === 0)
     throw new ConfigError(what, "without an assistant's message", { expected: "a message to learn from" });
   const longest = Math.max(...samples.map(({ context, action }) => context.length + action.length));

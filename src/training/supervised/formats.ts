@@ -35,75 +35,19 @@ export function understood<T>(schema: z.ZodType<T>, row: unknown, where: string,
   throw new ConfigError(`${where}: ${path.join(".") || "the line"}`, message, { expected, hint: exampleLine });
 }
 
+const harmless = `
+    id _id uid uuid idx index hash row_id item_id sample_id example_id question_id data_id conversation_id chat_id
+    session_id prompt_id trace_id task_id instance_id dataset_id doc_id source data_source source_dataset origin dataset
+    dataset_name url license meta metadata extra info extra_info category categories subcategory topic domain task
+    task_type type kind tags language lang difficulty created created_at timestamp date author annotator title version
+    model model_name generator num_turns n_turns num_tokens token_count tokens length usage __index_level_0__
+`;
+
 /** Columns that say where a row is from and how it was chosen. */
 export const harmlessOfRows: DoorDetails = {
-  ignores: [
-    ...[
-      "id",
-      "_id",
-      "uid",
-      "uuid",
-      "idx",
-      "index",
-      "hash",
-      "row_id",
-      "item_id",
-      "sample_id",
-      "example_id",
-      "question_id",
-      "data_id",
-    ],
-    ...["conversation_id", "chat_id", "session_id", "prompt_id", "trace_id", "task_id", "instance_id", "dataset_id", "doc_id"],
-    ...[
-      "source",
-      "data_source",
-      "source_dataset",
-      "origin",
-      "dataset",
-      "dataset_name",
-      "url",
-      "license",
-      "meta",
-      "metadata",
-      "extra",
-    ],
-    ...[
-      "info",
-      "extra_info",
-      "category",
-      "categories",
-      "subcategory",
-      "topic",
-      "domain",
-      "task",
-      "task_type",
-      "type",
-      "kind",
-      "tags",
-    ],
-    ...[
-      "language",
-      "lang",
-      "difficulty",
-      "created",
-      "created_at",
-      "timestamp",
-      "date",
-      "author",
-      "annotator",
-      "title",
-      "version",
-    ],
-    ...["model", "model_name", "generator", "num_turns", "n_turns", "num_tokens", "token_count", "tokens", "length", "usage"],
-    ...["__index_level_0__"],
-  ],
+  ignores: harmless.split(/\s+/).filter((name) => name !== ""),
   neutral: {
-    images: [],
-    videos: [],
-    audios: [],
-    documents: [],
-    label: true,
-    parallel_tool_calls: true,
-    chat_template_kwargs: {},
+    ...{ images: [], videos: [], audios: [], documents: [] },
+    ...{ label: true, parallel_tool_calls: true, chat_template_kwargs: {} },
   },
 };
