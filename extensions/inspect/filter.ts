@@ -16,7 +16,6 @@ export interface TrajectoryFilter {
   readonly minReward?: number;
   readonly maxReward?: number;
   readonly success?: boolean;
-  readonly minTurns?: number;
 }
 
 /** Where a trajectory is in the index. */
@@ -47,7 +46,7 @@ function lineMayMatch({ source, split, step }: IndexLine, filter: TrajectoryFilt
 }
 
 function entryTest(line: IndexLine, filter: TrajectoryFilter): (at: number) => boolean {
-  const { task, kind, group, stop, success, minReward = -Infinity, maxReward = Infinity, minTurns = 0 } = filter;
+  const { task, kind, group, stop, success, minReward = -Infinity, maxReward = Infinity } = filter;
   const allowed = <T extends string>(texts: readonly T[], is: ((text: T) => boolean) | undefined) => is && texts.map(is);
   const tasks = allowed(line.tasks, task === undefined ? undefined : (text) => text.includes(task));
   const kinds = allowed(line.kinds, kind === undefined ? undefined : (text) => text.split("+").includes(kind));
@@ -58,7 +57,6 @@ function entryTest(line: IndexLine, filter: TrajectoryFilter): (at: number) => b
   return (at) =>
     Number(line.reward[at]) >= minReward &&
     Number(line.reward[at]) <= maxReward &&
-    Number(line.turns[at]) >= minTurns &&
     (success === undefined || line.success[at] === Number(success)) &&
     has(tasks, line.task, at) &&
     has(kinds, line.kind, at) &&

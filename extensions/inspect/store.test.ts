@@ -44,7 +44,7 @@ test("a filter finds by the index what the trajectories say, and the reader open
   expect(ids({ kind: "call" })).toEqual(["step-1/0/0", "step-2/0/0"]);
   expect(ids({ stop: "max-turns" })).toEqual(["step-1/0/1"]);
   expect(ids({ minReward: 0.5, maxReward: 0.7 })).toEqual(["step-2/0/0"]);
-  expect(ids({ toStep: 1, task: "1", minTurns: 3 })).toEqual([]);
+  expect(ids({ toStep: 1, task: "1", minReward: 3 })).toEqual([]);
   const reader = new TrajectoryReader(folder);
   for (const { line, at } of filterIndex(index, {}))
     expect(reader.read(line, at)).toEqual(readTrajectories(folder, line.step)[at]);

@@ -21,7 +21,6 @@ export interface TreeNode {
   /** Nats, mean over the action's tokens. */
   readonly entropy: number;
   readonly tokens: number;
-  readonly toolCalls: number;
   /** ΔH, where branching was decided here. */
   readonly rise?: number;
   /** Trajectories that were forked here. */
@@ -31,7 +30,7 @@ export interface TreeNode {
   readonly leaves: number;
   readonly children: readonly TreeNode[];
   /** The trajectories that end here, at a leaf. */
-  readonly ends: readonly { readonly id: string; readonly reward: number; readonly stop: string }[];
+  readonly ends: readonly { readonly id: string; readonly reward: number }[];
 }
 
 /** A node while trajectories are added. */
@@ -110,12 +109,11 @@ function finished({ turn, position, members, ends, children }: Growing): TreeNod
     context: turn?.context.length ?? 0,
     entropy: mean(entropies),
     tokens: turn?.action.length ?? 0,
-    toolCalls: turn?.toolCalls ?? 0,
     ...(turn?.branching === undefined ? {} : { rise: turn.branching.rise }),
     forks: turn?.branching?.forks ?? 0,
     reward: mean(members.map(({ reward }) => reward)),
     leaves: members.length,
     children: [...children.values()].map(finished),
-    ends: ends.map(({ id, reward, stopReason }) => ({ id, reward, stop: stopReason })),
+    ends: ends.map(({ id, reward }) => ({ id, reward })),
   };
 }

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { ask, type IndexRow, type RunDetail, type TrajectoryPage, useAsked } from "../api.ts";
+import { ask, type RunDetail, type TrajectoryPage, useAsked } from "../api.ts";
 import { count, number } from "../format.ts";
 import { Choice, Columns, Empty, Pending, Problem, plainly, Scroll } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
@@ -150,7 +150,7 @@ export function TrajectoriesPage({ run, route }: { readonly run: RunDetail; read
 
 interface RowsProps {
   readonly run: string;
-  readonly rows: readonly IndexRow[];
+  readonly rows: TrajectoryPage["rows"];
   readonly pair: readonly string[];
   readonly choose: (id: string) => void;
 }

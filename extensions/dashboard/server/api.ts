@@ -29,9 +29,6 @@ export interface RunRow {
   readonly measure: "success" | "reward";
   readonly before: number | null;
   readonly after: number | null;
-  /** The success at the last step. */
-  readonly success: number | null;
-  readonly reward: number | null;
   /** Success by step, at most 60 values. */
   readonly curve: readonly (number | null)[];
   /** The same for runs whose configurations differ in the seed alone. */
@@ -111,7 +108,6 @@ export interface UpdateView {
   readonly rateShare: number;
   readonly weights: readonly number[];
   readonly before: readonly (number | null)[];
-  readonly after: readonly (number | null)[];
   /** Once the whole update was made; of the turn's last update. */
   readonly end: readonly (number | null)[];
   readonly ratios: readonly (number | null)[];
@@ -183,5 +179,3 @@ export interface TreeView {
 }
 
 export type ComparisonView = readonly Comparison[];
-
-export type IndexRow = TrajectoryRow;

@@ -28,7 +28,6 @@ const curvePoints = 60;
 export function rowOf(source: RunSource): RunRow {
   const { config, seed, created } = source.record;
   const steps = source.steps();
-  const last = steps.at(-1)?.metrics;
   const evaluations = source.evaluations();
   const named = (value: unknown, key: string) =>
     typeof value === "object" && value !== null && key in value ? String((value as Record<string, unknown>)[key]) : "–";
@@ -55,8 +54,6 @@ export function rowOf(source: RunSource): RunRow {
     measure,
     before: of("before"),
     after: of("after"),
-    success: last?.success ?? null,
-    reward: last?.reward ?? null,
     curve: shrink(
       steps.map(({ metrics }) => metrics.success ?? metrics.reward ?? null),
       curvePoints,

@@ -25,7 +25,7 @@ vi.mock(import("../../../src/files/package-folder.ts"), async (original) => {
 test("runs are listed, and a damaged one is named and harms no other", async () => {
   const { json } = await ask("/api/runs");
   expect(json).toMatchObject({
-    runs: [{ id: "my run", state: "stopped", stepsDone: 1, success: 0.5 }],
+    runs: [{ id: "my run", state: "stopped", stepsDone: 1, curve: [0.5] }],
     broken: [{ id: "broken" }],
   });
 });
@@ -38,7 +38,7 @@ test("a trajectory comes with its credits and its group", async () => {
     messages: [{ role: "user" }, { turn: 0 }, { role: "tool" }, { turn: 1 }],
   });
   const [first] = json.turns as { updates: unknown[]; texts: string[] }[];
-  expect(first.updates).toMatchObject([{ advantage: 1, factor: null, weights: [1, 2, 3], after: [-0.5, -1, -1] }]);
+  expect(first.updates).toMatchObject([{ advantage: 1, factor: null, weights: [1, 2, 3], before: [-1, -1, -1] }]);
   expect(first.texts).toEqual(["⟨3⟩", "⟨4⟩", "⟨5⟩"]);
 });
 

@@ -26,12 +26,10 @@ export const pageQuery = z.object({
   toStep: count.optional(),
   task: z.string().optional(),
   kind: z.string().optional(),
-  group: z.string().optional(),
   stop: z.string().optional(),
   minReward: z.coerce.number().optional(),
   maxReward: z.coerce.number().optional(),
   success: z.stringbool().optional(),
-  minTurns: count.optional(),
   text: z.string().max(500).optional(),
   /** The column by which a list is sorted, with its highest first. Without one the newest are first. */
   sort: z.enum(["reward", "turns", "tokens", "entropy"]).optional(),
@@ -193,7 +191,7 @@ function branchingOf({ branching }: Turn): { rise?: number; forks?: number } {
 }
 
 function updateView(credit: RecordedCredit): UpdateView {
-  const { optimiserStep, advantage, factor, ratio, learningRate, rateShare, weights, before, after, end, ratios } = credit;
+  const { optimiserStep, advantage, factor, ratio, learningRate, rateShare, weights, before, end, ratios } = credit;
   return {
     optimiserStep,
     advantage: known(advantage),
@@ -203,7 +201,6 @@ function updateView(credit: RecordedCredit): UpdateView {
     rateShare,
     weights,
     before: before.map(known),
-    after: after.map(known),
     end: end.map(known),
     ratios: ratios.map(known),
   };
