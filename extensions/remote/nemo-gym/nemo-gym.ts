@@ -8,7 +8,7 @@ import { connectMcp } from "../../tools/mcp/mcp.ts";
 import { HttpClient } from "../shared/http.ts";
 import { readRows } from "../shared/rows.ts";
 import { SameStart } from "../shared/same-start.ts";
-import { accessOf } from "../shared/settings.ts";
+import { accessOf, declared } from "../shared/settings.ts";
 import { notCalled, serverTool } from "../shared/tool.ts";
 import { type Opening, startGymnasium } from "./gymnasium.ts";
 import { openingOf, outputItems, responseOf } from "./responses.ts";
@@ -40,13 +40,9 @@ export function nemoGymEnvironment(name: string, url: string, userSettings: unkn
   const rows = readRows(settings.tasks);
   const http = new HttpClient({ spoken: "NeMo Gym 0.4", base: url, ...accessOf(settings) });
   const sameStart = new SameStart(settings);
-  const { concurrency, replayable } = settings;
   return {
-    name,
-    replayable,
-    turnRewards: settings.rewards === "turns",
+    ...declared(name, settings),
     splits: [...rows.keys()],
-    ...(concurrency === undefined ? {} : { concurrency }),
     size: (split) => rows.get(split)?.length ?? 0,
     task: (split, index) => taskOf(split, index, rows.get(split)?.[index] ?? {}),
     start: async (task) => {

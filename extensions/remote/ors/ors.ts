@@ -16,7 +16,7 @@ import { listedSizes, namesSchema } from "../shared/listed.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { Rewards } from "../shared/rewards.ts";
 import { SameStart } from "../shared/same-start.ts";
-import { accessOf, keyOf } from "../shared/settings.ts";
+import { accessOf, declared, keyOf } from "../shared/settings.ts";
 import { errorText, serverTool } from "../shared/tool.ts";
 import { OrsSession, ToolRaised } from "./session.ts";
 import { type OrsSettings, orsSettingsSchema } from "./settings.ts";
@@ -27,113 +27,79 @@ interface OrsTask extends Task {
   readonly index: number;
 }
 
-/** The facts that a server was asked for once. */
-interface Described {
-  readonly name: string;
-  readonly sizes: ReadonlyMap<Split, number>;
-}
-
 /**
  * An environment on an ORS server (ors-sdk, OpenReward). Every episode has a session of its own.
  * @param name it is recorded under, such as `ors:https://example.org`
  * @throws ConfigError for wrong settings, or a key that is not set
  */
 export function orsEnvironment(name: string, url: string, userSettings: unknown): Environment<OrsTask> {
-  return new OrsEnvironment(name, url, parseSettings(orsSettingsSchema, userSettings ?? {}, "environment.settings"));
+  const settings = parseSettings(orsSettingsSchema, userSettings ?? {}, "environment.settings");
+  const { system, maxOutput, pingMs, setupMs, secretVariables } = settings;
+  const secrets = Object.fromEntries(
+    Object.entries(secretVariables).map(([secret, keyVariable]) => [secret, keyOf({ keyVariable }) ?? ""]),
+  );
+  const access = accessOf(settings, (key) => ({ "x-api-key": key }));
+  const http = new HttpClient({ base: url, spoken, ...access, secrets: [...access.secrets, ...Object.values(secrets)] });
+  const sameStart = new SameStart(settings);
+  let known: readonly Split[] = splits;
+  const describedOnce = once(async () => {
+    const described = await describe(http, settings.environment);
+    known = [...described.sizes.keys()];
+    return described;
+  });
+  return {
+    ...declared(name, settings),
+    /** Those of the server, once it was asked. */
+    get splits() {
+      return known;
+    },
+    open: async () => void (await describedOnce()),
+    size: async (split) => (await describedOnce()).sizes.get(split) ?? 0,
+    task: (split, index) => ({ id: `${split}/${index}`, split, index }),
+    start: async ({ id, split, index }) => {
+      const { name: environment } = await describedOnce();
+      const session = await OrsSession.open(http, { environment, split, index, pingMs, setupMs, secrets });
+      try {
+        const messages = openingOf(await session.opening(), system, maxOutput);
+        sameStart.check(id, messages);
+        const { tools: listed, terminal_tool: terminal } = await session.tools();
+        const tools = listed.map(({ input_schema: parameters, ...tool }) => serverTool({ ...tool, parameters }, settings));
+        return orsEpisode(session, { messages, tools, terminal: terminal ?? undefined }, settings);
+      } catch (error) {
+        await session.close();
+        throw error;
+      }
+    },
+  };
 }
 
-class OrsEnvironment implements Environment<OrsTask> {
-  readonly name: string;
-  readonly replayable: boolean;
-  readonly turnRewards: boolean;
-  readonly concurrency?: number;
-  readonly #settings: OrsSettings;
-  readonly #http: HttpClient;
-  readonly #secrets: Readonly<Record<string, string>>;
-  readonly #sameStart: SameStart;
-  #splits: readonly Split[] = splits;
-  /** The server's first environment, or the one of the settings. */
-  readonly #describedOnce = once(() => this.#describe());
+/** The facts that a server is asked for once. @param wanted the environment's name. Default: the server's first */
+async function describe(
+  http: HttpClient,
+  wanted: string | undefined,
+): Promise<{ name: string; sizes: ReadonlyMap<Split, number> }> {
+  await recognise(http);
+  const names = await http.json(namesSchema, { path: "/list_environments" });
+  const name = wanted ?? names[0];
+  if (!names.some((known) => known.toLowerCase() === name.toLowerCase()))
+    throw new ConfigError("environment.settings.environment", name, { expected: names });
+  const sizes = await listedSizes(http, name);
+  if (sizes === undefined) throw new RemoteEnvError("expired", `splits of ${name}`, undefined, { expected: "a list of them" });
+  return { name, sizes };
+}
 
-  constructor(name: string, url: string, settings: OrsSettings) {
-    this.name = name;
-    this.replayable = settings.replayable;
-    this.turnRewards = settings.rewards === "turns";
-    if (settings.concurrency !== undefined) this.concurrency = settings.concurrency;
-    this.#settings = settings;
-    this.#sameStart = new SameStart(settings);
-    this.#secrets = Object.fromEntries(
-      Object.entries(settings.secretVariables).map(([secret, variable]) => [secret, keyOf({ keyVariable: variable }) ?? ""]),
-    );
-    const access = accessOf(settings, (key) => ({ "x-api-key": key }));
-    const secrets = [...access.secrets, ...Object.values(this.#secrets)];
-    this.#http = new HttpClient({ base: url, spoken, ...access, secrets });
-  }
-
-  /** Those of the server, once it was asked. */
-  get splits(): readonly Split[] {
-    return this.#splits;
-  }
-
-  async open(): Promise<void> {
-    await this.#describedOnce();
-  }
-
-  async size(split: Split): Promise<number> {
-    return (await this.#describedOnce()).sizes.get(split) ?? 0;
-  }
-
-  task(split: Split, index: number): OrsTask {
-    return { id: `${split}/${index}`, split, index };
-  }
-
-  async start({ id, split, index }: OrsTask): Promise<Episode> {
-    const { system, maxOutput } = this.#settings;
-    const session = await this.#session({ split, index });
-    try {
-      const messages = openingOf(await session.opening(), system, maxOutput);
-      this.#sameStart.check(id, messages);
-      const { tools: listed, terminal_tool: terminal } = await session.tools();
-      const tools = listed.map(({ input_schema: parameters, ...tool }) => serverTool({ ...tool, parameters }, this.#settings));
-      return orsEpisode(session, { messages, tools, terminal: terminal ?? undefined }, this.#settings);
-    } catch (error) {
-      await session.close();
-      throw error;
-    }
-  }
-
-  async #session({ split, index }: Pick<OrsTask, "split" | "index">): Promise<OrsSession> {
-    const { name } = await this.#describedOnce();
-    const { pingMs, setupMs } = this.#settings;
-    const secrets = Object.keys(this.#secrets).length === 0 ? {} : { secrets: this.#secrets };
-    return OrsSession.open(this.#http, { environment: name, split, index, pingMs, setupMs, ...secrets });
-  }
-
-  async #describe(): Promise<Described> {
-    await this.#recognise();
-    const names = await this.#http.json(namesSchema, { path: "/list_environments" });
-    const name = this.#settings.environment ?? names[0];
-    if (!names.some((known) => known.toLowerCase() === name.toLowerCase()))
-      throw new ConfigError("environment.settings.environment", name, { expected: names });
-    const sizes = await listedSizes(this.#http, name);
-    if (sizes === undefined) throw new RemoteEnvError("expired", `splits of ${name}`, undefined, { expected: "a list of them" });
-    this.#splits = [...sizes.keys()];
-    return { name, sizes };
-  }
-
-  /** Finds out what the server speaks. @throws RemoteEnvError for a version of openreward that is not known here */
-  async #recognise(): Promise<void> {
-    const answer = await this.#http.ask({ path: "/version" });
-    if (answer.status !== 200) return;
-    const { version } = this.#http.read(versionSchema, answer.text, "version");
-    this.#http.serverVersion = version;
-    const [major, minor] = version.split(".").map(Number);
-    if (major === 0 && minor === 1) return;
-    throw new RemoteEnvError("malformed", "version of the server at /version", version, {
-      expected: spoken,
-      hint: "A server of another version may mean other things by the same names, so it is not played.",
-    });
-  }
+/** Finds out what the server speaks. @throws RemoteEnvError for a version of openreward that is not known here */
+async function recognise(http: HttpClient): Promise<void> {
+  const answer = await http.ask({ path: "/version" });
+  if (answer.status !== 200) return;
+  const { version } = http.read(versionSchema, answer.text, "version");
+  http.serverVersion = version;
+  const [major, minor] = version.split(".").map(Number);
+  if (major === 0 && minor === 1) return;
+  throw new RemoteEnvError("malformed", "version of the server at /version", version, {
+    expected: spoken,
+    hint: "A server of another version may mean other things by the same names, so it is not played.",
+  });
 }
 
 /** The first messages, cut to what the model reads, with the settings' system message before all. */

@@ -22,7 +22,8 @@ export interface SessionRequest {
   readonly environment: string;
   readonly split: string;
   readonly index: number;
-  readonly secrets?: Readonly<Record<string, string>>;
+  /** By name. Empty if the environment needs none. */
+  readonly secrets: Readonly<Record<string, string>>;
   readonly pingMs: number;
   /** Longest wait for the environment to be set up. */
   readonly setupMs: number;
@@ -61,11 +62,11 @@ export class OrsSession {
     const session = new OrsSession(http, id, request);
     try {
       const { environment, split, index, secrets } = request;
+      const body = { env_name: environment, split, index };
       // ors-sdk reads secrets in the body, openreward in a header.
-      const inBody = secrets !== undefined && http.serverVersion === undefined;
-      const inHeader = secrets !== undefined && !inBody;
-      const body = { env_name: environment, split, index, ...(inBody ? { secrets } : {}) };
-      await session.#post("/create", body, inHeader ? { "x-secrets": secretsHeader(secrets) } : {});
+      if (Object.keys(secrets).length === 0) await session.#post("/create", body);
+      else if (http.serverVersion === undefined) await session.#post("/create", { ...body, secrets });
+      else await session.#post("/create", body, { "x-secrets": secretsHeader(secrets) });
       return session;
     } catch (error) {
       await session.close();

@@ -37,6 +37,14 @@ export const remoteSettingsShape = {
 
 export type RemoteSettings = z.output<z.ZodObject<typeof remoteSettingsShape>>;
 
+/** The fields that an environment on another server has from its settings. */
+export function declared(
+  name: string,
+  { replayable, rewards, concurrency }: Pick<RemoteSettings, "replayable" | "rewards" | "concurrency">,
+) {
+  return { name, replayable, turnRewards: rewards === "turns", ...(concurrency === undefined ? {} : { concurrency }) };
+}
+
 /** How a server is asked. */
 export interface Access {
   /** Longest wait for one answer. */
@@ -69,10 +77,10 @@ export function accessOf(
   header = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` }),
 ): Access {
   const key = keyOf(settings);
-  const limits = { timeoutMs: settings.timeoutMs, maxBytes: settings.maxAnswer * 2 ** 20 };
-  const { concurrency } = settings;
+  const { timeoutMs, maxAnswer, concurrency } = settings;
   return {
-    ...limits,
+    timeoutMs,
+    maxBytes: maxAnswer * 2 ** 20,
     headers: key === undefined ? {} : header(key),
     secrets: key === undefined ? [] : [key],
     ...(concurrency === undefined ? {} : { concurrency }),
