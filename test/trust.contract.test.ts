@@ -133,7 +133,7 @@ const examples = (): Example[] => [
   {
     environment: {
       name: "verifiers:tcp://127.0.0.1:1",
-      settings: { keyVariable: "MY_CLOUD_TOKEN", tasks: { train: path }, tokenizer: "x", listen: "0.0.0.0" },
+      settings: { tasks: { train: path }, tokenizer: "x", listen: "0.0.0.0" },
     },
   },
   {

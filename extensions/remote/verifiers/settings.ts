@@ -4,13 +4,15 @@ import { settingsDoor } from "../../../src/core/door.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { remoteSettingsShape } from "../shared/settings.ts";
 
-const { timeoutMs: _, maxOutput: __, rewards: ___, sameStart: ____, executionErrors: _____, ...shared } = remoteSettingsShape;
+/** Its program holds the conversation and knows no key, so the other settings would change nothing. */
+const { maxAnswer, concurrency } = remoteSettingsShape;
 
 const here = "127.0.0.1";
 
 /** Settings of `verifiers:` environments. */
 export const verifiersSettingsSchema = settingsDoor("settings of verifiers", {
-  ...shared,
+  maxAnswer,
+  concurrency,
   /** Files of tasks in JSONL, one for each split: the task data of the taskset, as `task.data.model_dump(mode="json")` writes it. */
   tasks: z.record(z.string(), acts.reads(z.string().min(1))),
   /** The model's folder or name on the Hub, as the environment server finds it: it renders the conversation with this tokenizer. */
@@ -28,5 +30,3 @@ export const verifiersSettingsSchema = settingsDoor("settings of verifiers", {
   /** 0 takes any free port. */
   port: z.int().min(0).max(65_535).default(0),
 });
-
-export type VerifiersSettings = z.output<typeof verifiersSettingsSchema>;

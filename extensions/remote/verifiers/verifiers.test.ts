@@ -305,6 +305,10 @@ test("a server that is not there or speaks something else is found when the envi
   expect(() => createEnvironment("verifiers:tcp://h:1", { tasks: { train: "nowhere.jsonl" }, tokenizer: "x" })).toThrow(
     /nowhere.jsonl/,
   );
+  for (const setting of [{ system: "Play." }, { replayable: true }, { keyVariable: "KEY" }])
+    expect(() => createEnvironment("verifiers:tcp://h:1", { tasks: { train: file }, tokenizer: "x", ...setting })).toThrow(
+      new RegExp(`${Object.keys(setting)[0]}.*no setting of this name`),
+    );
   writeFileSync(join(folder, "bad.jsonl"), '{"a":1}\n{oops\n');
   expect(() => createEnvironment("verifiers:tcp://h:1", { tasks: { train: join(folder, "bad.jsonl") }, tokenizer: "x" })).toThrow(
     /line 2/,
