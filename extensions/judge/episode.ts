@@ -1,8 +1,7 @@
-import { createHash } from "node:crypto";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import type { Task } from "../../src/environments/environment.ts";
 import { RewardError } from "../../src/rewards/reward.ts";
-import { asLine, attemptText, type Question, sharedOpening } from "./prompt.ts";
+import { asLine, attemptPart, attemptText, keyOf, type Question, sharedOpening } from "./prompt.ts";
 
 /**
  * The question about one episode alone: does it do what the task asks? Its score has a meaning by itself, so that steps, runs and a programmed
@@ -20,13 +19,10 @@ export function questionAboutEpisode(
   const parts = [
     `<task>\n${opening.map(asLine).join("\n")}\n</task>`,
     ...(reference === undefined ? [] : [`<reference>\n${asLine(reference)}\n</reference>`]),
-    `<attempt id="1">\n${attemptText(trajectory, opening.length)}\n</attempt>`,
+    attemptPart(attemptText(trajectory, opening.length), 0),
   ];
   const user = parts.join("\n\n");
-  const key = createHash("sha256")
-    .update(JSON.stringify([model, system, user]))
-    .digest("hex");
-  return { key, attempts: 1, system, user, byTrajectory: (scores) => [...scores] };
+  return { key: keyOf(model, system, user), attempts: 1, system, user, byTrajectory: (scores) => [...scores] };
 }
 
 /**

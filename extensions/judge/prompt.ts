@@ -25,19 +25,25 @@ export function questionAbout(trajectories: readonly Trajectory[], model: string
   const distinct = [...new Set(texts)].sort();
   const system = instructions(rubric);
   const task = opening.map(asLine).join("\n");
-  const key = createHash("sha256")
-    .update(JSON.stringify([model, system, task, distinct]))
-    .digest("hex");
-
+  const key = keyOf(model, system, task, distinct);
   const shown = randomStream(0, "judge", key).shuffle(distinct);
-  const attempts = shown.map((text, i) => `<attempt id="${i + 1}">\n${text}\n</attempt>`);
   return {
     key,
     attempts: shown.length,
     system,
-    user: [`<task>\n${task}\n</task>`, ...attempts].join("\n\n"),
+    user: [`<task>\n${task}\n</task>`, ...shown.map(attemptPart)].join("\n\n"),
     byTrajectory: (scores) => texts.map((text) => scores[shown.indexOf(text)] ?? Number.NaN),
   };
+}
+
+/** Returns the name of a question, by all that its judge sees. */
+export function keyOf(...seen: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(seen)).digest("hex");
+}
+
+/** An attempt as a part of the question. Ids count from 1. */
+export function attemptPart(text: string, index: number): string {
+  return `<attempt id="${index + 1}">\n${text}\n</attempt>`;
 }
 
 /** Returns the messages that every attempt begins with, before its model's first one. */

@@ -3,14 +3,13 @@ import { readArchive } from "./archive.ts";
 import { bulkFetch } from "./bulk.ts";
 import type { ModelLimits } from "./check.ts";
 import { TinkerError } from "./errors.ts";
-import { parseResult, retrieve } from "./future.ts";
+import { parseResult, requestIdOf, retrieve } from "./future.ts";
 import { Credential } from "./key.ts";
 import { TinkerModel } from "./model.ts";
 import { TinkerSampler } from "./sampler.ts";
-import { type Connection, Heartbeat, limiter, untilWritten } from "./session.ts";
+import { type Connection, Heartbeat, limiter } from "./session.ts";
 import { exchangePath, type TinkerLogEntry, Transport, type TransportStats } from "./transport.ts";
 import {
-  acknowledgementSchema,
   capabilitiesSchema,
   clientConfigSchema,
   createdModelSchema,
@@ -77,7 +76,6 @@ export class TinkerClient {
   readonly baseUrl: string;
   readonly sessionId: string;
   readonly models: readonly ServedModel[];
-  readonly #transport: Transport;
   readonly #connection: Connection;
   readonly #heartbeat: Heartbeat;
   #modelCount = 0;
@@ -92,7 +90,6 @@ export class TinkerClient {
     this.baseUrl = baseUrl;
     this.sessionId = session;
     this.models = models;
-    this.#transport = connection.transport;
     this.#connection = connection;
     this.#heartbeat = new Heartbeat(connection.transport, session, heartbeatMs);
   }
@@ -133,7 +130,6 @@ export class TinkerClient {
       resultTimeoutMs,
       onQueue: options.onMessage && ((state) => state !== "active" && said(`the server's queue: ${state}`)),
       limit: limiter(options.inFlight ?? 64),
-      written: (path, signal) => untilWritten(transport, path, resultTimeoutMs, signal),
     };
     return new TinkerClient(baseUrl, session_id, models, connection, options.heartbeatMs ?? 10_000);
   }
@@ -156,10 +152,10 @@ export class TinkerClient {
       lora_config: { rank, ...(seed === undefined ? {} : { seed }) },
       type: "create_model",
     };
-    const answer = await this.#transport.send({ path: "create_model", body, repeatable: false });
-    const { request_id } = parseResult("create_model", answer, acknowledgementSchema);
-    const result = await this.#result("create_model", request_id);
-    const { model_id } = parseResult("create_model", result, createdModelSchema);
+    const answer = await this.#connection.transport.send({ path: "create_model", body, repeatable: false });
+    const of = "create_model";
+    const result = await retrieve(this.#connection, requestIdOf(of, answer), { of, onFailure: "never" });
+    const { model_id } = parseResult(of, result, createdModelSchema);
     return new TinkerModel(this.#connection, model_id, { maxLength: served?.maxLength, ...limits });
   }
 
@@ -178,7 +174,7 @@ export class TinkerClient {
 
   /** @throws TinkerError if the server has no such checkpoint */
   async weightsInfo(path: string): Promise<WeightsInfo> {
-    const answer = await this.#transport.send({ path: "weights_info", body: { tinker_path: path }, repeatable: true });
+    const answer = await this.#connection.transport.send({ path: "weights_info", body: { tinker_path: path }, repeatable: true });
     const { base_model, is_lora, lora_rank } = parseResult("weights_info", answer, weightsInfoSchema);
     return { baseModel: base_model, rank: is_lora ? (lora_rank ?? 0) : 0 };
   }
@@ -186,7 +182,7 @@ export class TinkerClient {
   /** The files of weights that were saved for sampling: an adapter in PEFT format, or a model. */
   async downloadWeights(modelId: string, name: string): Promise<ReadonlyMap<string, Uint8Array>> {
     const path = `training_runs/${modelId}/checkpoints/${name}/archive`;
-    const answer = await this.#transport.send({ method: "GET", path, repeatable: true });
+    const answer = await this.#connection.transport.send({ method: "GET", path, repeatable: true });
     return readArchive(answer.bytes);
   }
 
@@ -194,22 +190,17 @@ export class TinkerClient {
   async deleteWeights(path: string): Promise<void> {
     const [model, kind, name] = path.replace("tinker://", "").split("/");
     const route = `training_runs/${model}/checkpoints/${kind}/${name}`;
-    await this.#transport.send({ method: "DELETE", path: route, repeatable: true, expected: [404] });
+    await this.#connection.transport.send({ method: "DELETE", path: route, repeatable: true, expected: [404] });
   }
 
   /** HTTP requests and bytes since the last call. */
   takeStats(): TransportStats {
-    return this.#transport.takeStats();
+    return this.#connection.transport.takeStats();
   }
 
   /** Ends the heartbeat: the server then unloads the session's models by itself. Unload them first to free their places at once. */
   close(): void {
     this.#heartbeat.stop();
-  }
-
-  #result(of: string, requestId: string) {
-    const { resultTimeoutMs: timeoutMs, onQueue } = this.#connection;
-    return retrieve(this.#transport, requestId, { of, protobuf: false, onFailure: "never", timeoutMs, onQueue });
   }
 }
 
@@ -221,14 +212,8 @@ const silenceMs = 30_000;
 
 /** A wrong address is found at once, a server that is just starting within seconds, one that never answers in 30. */
 async function requireServer(transport: Transport, patienceMs: number, timeoutMs: number): Promise<void> {
-  const answer = await transport.send({
-    method: "GET",
-    path: "healthz",
-    repeatable: true,
-    patienceMs,
-    timeoutMs,
-    expected: [404],
-  });
+  const limits = { patienceMs, timeoutMs };
+  const answer = await transport.send({ method: "GET", path: "healthz", repeatable: true, expected: [404], ...limits });
   if (answer.status !== 404) return;
   const hint = "Something else answers there. Give the address without /api/v1.";
   throw new TinkerError("baseUrl", "no Tinker server", { kind: "address", retry: "never", status: 404, hint });

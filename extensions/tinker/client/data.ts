@@ -87,14 +87,4 @@ export interface SampleResult {
   /** One for each token of the prompt; NaN for the first. */
   readonly promptLogprobs?: readonly number[];
   readonly topPromptLogprobs?: readonly TopLogprobs[];
-  /** Log-probs of named tokens at places of the prompt, as this package's server gives them; its client asks for none. */
-  readonly targetPromptLogprobs?: TargetLogprobs;
-}
-
-/** A matrix, row by row; or, with the starts of rows and the columns, its listed cells (CSR). */
-export interface TargetLogprobs {
-  readonly shape: readonly number[];
-  readonly values: readonly number[];
-  readonly rowStarts?: readonly number[] | null;
-  readonly columns?: readonly number[] | null;
 }

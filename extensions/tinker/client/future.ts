@@ -2,8 +2,9 @@ import type { z } from "zod";
 import type { Answer } from "./call.ts";
 import { TinkerError, type TinkerRetry } from "./errors.ts";
 import { detailOf } from "./failures.ts";
+import type { Connection } from "./session.ts";
 import { jsonOf, type Transport } from "./transport.ts";
-import { failedSchema, metadataSchema, tryAgainSchema } from "./wire/json.ts";
+import { acknowledgementSchema, failedSchema, metadataSchema, tryAgainSchema } from "./wire/json.ts";
 
 /** Longest that one poll is held open: proxies close connections that are silent for a minute. */
 const pollMs = 45_000;
@@ -13,22 +14,25 @@ const maxInvalid = 3;
 export interface FutureOptions {
   /** The call whose result it is, for messages. */
   readonly of: string;
-  /** Whether the result is binary. */
-  readonly protobuf: boolean;
+  /** Whether the result is binary. Default false. */
+  readonly protobuf?: boolean;
   /** The meaning of a failed execution for the caller: a pass of training leaves the model in doubt, a sample does not. */
   readonly onFailure: TinkerRetry;
-  readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** Called with the state of the server's queue while the result is not there. */
-  readonly onQueue?: (state: string) => void;
+}
+
+/** The id of a request that the server has accepted. @throws TinkerError if its answer has none */
+export function requestIdOf(of: string, answer: Answer): string {
+  return parseResult(of, answer, acknowledgementSchema).request_id;
 }
 
 /**
  * Polls until the result of a request is there.
  * @throws TinkerError if the request failed, the server forgot it, or nothing came in time
  */
-export async function retrieve(transport: Transport, requestId: string, options: FutureOptions): Promise<Answer> {
-  const { of, protobuf, onFailure, timeoutMs, signal, onQueue } = options;
+export async function retrieve(connection: Connection, requestId: string, options: FutureOptions): Promise<Answer> {
+  const { transport, resultTimeoutMs: timeoutMs, onQueue } = connection;
+  const { of, protobuf = false, onFailure, signal } = options;
   const start = performance.now();
   let invalid = 0;
   for (;;) {
@@ -83,8 +87,6 @@ async function poll(
       acceptProtobuf: protobuf,
       repeatable: true,
       timeoutMs,
-      // A long poll that ends without an answer is asked again by the caller.
-      patienceMs: undefined,
       signal,
       expected: [400, 404, 408, 409, 410, 422, 500],
     });

@@ -3,13 +3,12 @@ import { checkAdam, checkData, checkName, checkPass, type ModelLimits } from "./
 import { chunksOf, combine } from "./chunks.ts";
 import type { AdamSettings, Datum, ForwardBackwardResult, OptimStepResult } from "./data.ts";
 import { TinkerError } from "./errors.ts";
-import { parseResult, retrieve } from "./future.ts";
+import { parseResult, requestIdOf, retrieve } from "./future.ts";
 import { TinkerSampler } from "./sampler.ts";
 import { Sequence } from "./sequence.ts";
-import type { Connection } from "./session.ts";
-import { jsonOf } from "./transport.ts";
+import { type Connection, untilWritten } from "./session.ts";
 import { decodeForwardBackwardResult, encodeForwardBackward } from "./wire/forward-backward.ts";
-import { acknowledgementSchema, optimStepSchema, savedSchema } from "./wire/json.ts";
+import { optimStepSchema, savedSchema } from "./wire/json.ts";
 
 interface Behind {
   /** Work that has to be done before the request is sent. */
@@ -105,15 +104,10 @@ export class TinkerModel {
   /** Gives the model's place on the server back. A gradient that waits for a step is cleared, because the next model would inherit it. */
   async unload(): Promise<void> {
     await this.optimStep({ learningRate: 0, beta1: 0.9, beta2: 0.95, epsilon: 1e-12 });
-    const { transport, resultTimeoutMs } = this.#connection;
-    const answer = await transport.send({
-      path: "unload_model",
-      body: { model_id: this.id, type: "unload_model" },
-      repeatable: true,
-    });
-    const { request_id } = parseResult("unload_model", answer, acknowledgementSchema);
-    const options = { of: "unload_model", protobuf: false, onFailure: "later", timeoutMs: resultTimeoutMs } as const;
-    await retrieve(transport, request_id, options);
+    const path = "unload_model";
+    const body = { model_id: this.id, type: path };
+    const answer = await this.#connection.transport.send({ path, body, repeatable: true });
+    await retrieve(this.#connection, requestIdOf(path, answer), { of: path, onFailure: "later" });
   }
 
   #pass(
@@ -143,28 +137,22 @@ export class TinkerModel {
   }
 
   /** A call without a key of its own: if its answer is lost, a second attempt is refused as taken, which says that the first arrived. */
-  async #save(path: string, name: string, saved: string, options: CallOptions): Promise<string> {
+  async #save(path: string, name: string, saved: string, { signal }: CallOptions): Promise<string> {
     checkName(name);
-    const { transport, resultTimeoutMs } = this.#connection;
+    const { transport } = this.#connection;
     const requestId = await this.#sequence.submit(path, async (seqId) => {
       const body = { model_id: this.id, seq_id: seqId, path: name, type: path };
-      const answer = await transport.send({ path, body, repeatable: true, expected: [409], signal: options.signal });
-      if (answer.status !== 409) return parseResult(path, answer, acknowledgementSchema).request_id;
+      const answer = await transport.send({ path, body, repeatable: true, expected: [409], signal });
+      if (answer.status !== 409) return requestIdOf(path, answer);
       if (answer.repeated) return undefined;
       const hint = "Names of checkpoints are used once: number them with the step.";
       throw new TinkerError(`name of a checkpoint of ${this.id}`, name, { kind: "conflict", retry: "never", status: 409, hint });
     });
     if (requestId === undefined) {
-      await this.#connection.written(saved, options.signal);
+      await untilWritten(this.#connection, saved, signal);
       return saved;
     }
-    const answer = await retrieve(transport, requestId, {
-      of: path,
-      protobuf: false,
-      onFailure: "from-checkpoint",
-      timeoutMs: resultTimeoutMs,
-      signal: options.signal,
-    });
+    const answer = await retrieve(this.#connection, requestId, { of: path, onFailure: "from-checkpoint", signal });
     return parseResult(path, answer, savedSchema).path;
   }
 
@@ -179,20 +167,10 @@ export class TinkerModel {
     body: (seqId: number) => Uint8Array | object,
     { protobuf, repeatable, signal, behind }: CallOptions & Behind & { readonly protobuf: boolean; readonly repeatable: boolean },
   ): Promise<Answer> {
-    const { transport, resultTimeoutMs, onQueue } = this.#connection;
-    const send = async (seqId: number) => {
-      const answer = await transport.send({ path, body: body(seqId), repeatable, signal });
-      return acknowledgementSchema.parse(jsonOf(path, answer)).request_id;
-    };
+    const send = async (seqId: number) =>
+      requestIdOf(of, await this.#connection.transport.send({ path, body: body(seqId), repeatable, signal }));
     const requestId = await this.#sequence.submit(of, send, behind);
-    return retrieve(transport, requestId, {
-      of,
-      protobuf,
-      onFailure: "from-checkpoint",
-      timeoutMs: resultTimeoutMs,
-      signal,
-      onQueue,
-    });
+    return retrieve(this.#connection, requestId, { of, protobuf, onFailure: "from-checkpoint", signal });
   }
 }
 

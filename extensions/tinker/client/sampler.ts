@@ -3,9 +3,8 @@ import type { Answer, CallOptions } from "./call.ts";
 import { checkedSamples, checkSample, type ModelLimits } from "./check.ts";
 import type { SampleCall, SampleResult } from "./data.ts";
 import { TinkerError } from "./errors.ts";
-import { parseResult, retrieve } from "./future.ts";
+import { requestIdOf, retrieve } from "./future.ts";
 import type { Connection } from "./session.ts";
-import { acknowledgementSchema } from "./wire/json.ts";
 import { decodeSamples } from "./wire/samples.ts";
 
 /** Where samples come from: saved weights, or a base model. */
@@ -53,11 +52,10 @@ export class TinkerSampler {
   }
 
   async #once(call: SampleCall, { signal }: CallOptions): Promise<SampleResult> {
-    const { transport, resultTimeoutMs, onQueue } = this.#connection;
-    const sent = await transport.send({ path: "asample", body: this.#body(call), repeatable: true, signal });
-    const { request_id } = parseResult("asample", sent, acknowledgementSchema);
-    const options = { of: "asample", protobuf: true, onFailure: "later", timeoutMs: resultTimeoutMs, signal, onQueue } as const;
-    return sampleResult(await retrieve(transport, request_id, options));
+    const of = "asample";
+    const sent = await this.#connection.transport.send({ path: of, body: this.#body(call), repeatable: true, signal });
+    const options = { of, protobuf: true, onFailure: "later", signal } as const;
+    return sampleResult(await retrieve(this.#connection, requestIdOf(of, sent), options));
   }
 
   #body(call: SampleCall): object {

@@ -12,8 +12,6 @@ export interface Connection {
   readonly onQueue: ((state: string) => void) | undefined;
   /** Runs a task once fewer than `inFlight` run. A signal that is aborted while the task waits rejects it. */
   limit<T>(task: () => Promise<T>, signal: AbortSignal | undefined): Promise<T>;
-  /** Waits until a checkpoint of which the name is taken is written. */
-  written(path: string, signal: AbortSignal | undefined): Promise<void>;
 }
 
 /** A limiter whose waiting tasks can be cancelled. */
@@ -36,13 +34,17 @@ export function limiter(inFlight: number): Connection["limit"] {
   };
 }
 
-/** Asks for the state of a checkpoint until it is written: 425 says that it is not yet. */
-export async function untilWritten(transport: Transport, path: string, timeoutMs: number, signal?: AbortSignal): Promise<void> {
+/** Waits until a checkpoint of which the name is taken is written: 425 says that it is not yet. */
+export async function untilWritten(
+  { transport, resultTimeoutMs }: Connection,
+  path: string,
+  signal?: AbortSignal,
+): Promise<void> {
   const start = performance.now();
   for (;;) {
     const call = { path: "weights_info", body: { tinker_path: path }, repeatable: true, expected: [425], signal };
     if ((await transport.send(call)).status !== 425) return;
-    if (performance.now() - start > timeoutMs)
+    if (performance.now() - start > resultTimeoutMs)
       throw new TinkerError(`checkpoint ${path}`, "not written", { kind: "timeout", retry: "from-checkpoint" });
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
@@ -56,12 +58,8 @@ export class Heartbeat {
   constructor(transport: Transport, sessionId: string, everyMs: number) {
     const beat = async () => {
       try {
-        await transport.send({
-          path: "session_heartbeat",
-          body: { session_id: sessionId, type: "session_heartbeat" },
-          repeatable: true,
-          patienceMs: 0,
-        });
+        const path = "session_heartbeat";
+        await transport.send({ path, body: { session_id: sessionId, type: path }, repeatable: true, patienceMs: 0 });
       } catch (error) {
         // What cannot be reached now is asked again; only the server can end a session.
         if (error instanceof TinkerError && error.status === 410) this.#ended = error;

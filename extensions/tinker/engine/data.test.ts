@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { distinctPrefixes, packSamples, spreadWeights, unpackLogprobs } from "./data.ts";
-import { stopAfter } from "./stop-at.ts";
+import { stopAfter } from "./sampling.ts";
 
 const turn = (trajectory: string, number: number, context: number[], action: number[]) => ({
   ...{ trajectory, turn: number, context, action },

@@ -19,17 +19,21 @@ import {
   type SampleRequest,
   type StepOptions,
 } from "../../../src/engines/engine.ts";
-import { type CreateModelOptions, TinkerClient, type TinkerModel, type TinkerOptions } from "../client/index.ts";
+import {
+  type CreateModelOptions,
+  type ForwardBackwardResult,
+  TinkerClient,
+  type TinkerModel,
+  type TinkerOptions,
+} from "../client/index.ts";
 import { tinkerCapabilities } from "./capabilities.ts";
-import { uniqueName } from "./names.ts";
 import { backwardPass, byGradient, checkWeights, forwardPass, logprobsOf, type Pass } from "./passes.ts";
 import { type Findings, probeServer } from "./probe.ts";
 import { Recovering } from "./recovering.ts";
 import { RemoteReference } from "./reference.ts";
-import { RemoteSampling, requestOf } from "./sampling.ts";
-import { readRemoteState, writeRemoteState } from "./state.ts";
+import { RemoteSampling, requestOf, uniqueName } from "./sampling.ts";
+import { readRemoteState, writeRemoteState, writeWeights } from "./state.ts";
 import { Tally } from "./tally.ts";
-import { writeWeights } from "./weights.ts";
 
 export interface TinkerEngineOptions extends TinkerOptions {
   /** Name of the base model on the server. */
@@ -77,7 +81,7 @@ export async function createTinkerEngine(options: TinkerEngineOptions): Promise<
 
 async function probe(
   client: TinkerClient,
-  settings: CreateModelOptions & { readonly vocabularySize: number },
+  settings: CreateModelOptions & { readonly vocabularySize: number; readonly maxLength: number },
 ): Promise<Findings> {
   const scratch = await client.createModel(settings);
   const findings = await probeServer(scratch, probeTokens(settings));
@@ -288,21 +292,19 @@ export class TinkerEngine implements Engine {
   }
 
   async #forward(model: TinkerModel, samples: readonly ActionInContext[]): Promise<number[][]> {
-    if (samples.length === 0) return [];
-    const pass = forwardPass(samples);
-    const start = performance.now();
-    const result = await pass.send(model);
-    this.#tally.sent(pass);
-    this.#tally.waitedSince(start);
-    return logprobsOf(pass, result);
+    return samples.length === 0 ? [] : this.#waitFor(forwardPass(samples), (pass) => pass.send(model));
   }
 
   async #backward(samples: readonly ActionInContext[], weights: Weights): Promise<number[][]> {
     checkWeights(samples, weights);
     if (samples.length === 0) return [];
     const pass = backwardPass(samples, weights, this.findings.form);
+    return this.#waitFor(pass, ({ send }) => this.#remote.apply(send));
+  }
+
+  async #waitFor(pass: Pass, send: (pass: Pass) => Promise<ForwardBackwardResult>): Promise<number[][]> {
     const start = performance.now();
-    const result = await this.#remote.apply((model) => pass.send(model));
+    const result = await send(pass);
     this.#tally.sent(pass);
     this.#tally.waitedSince(start);
     return logprobsOf(pass, result);
@@ -311,7 +313,7 @@ export class TinkerEngine implements Engine {
   /** Log-probs are known already, so nobody waits for this pass: it travels beside the last ones before its step. */
   #defer(samples: readonly ActionInContext[], weights: Weights): void {
     const pass = backwardPass(samples, weights, this.findings.form);
-    this.#unsent.push((model) => pass.send(model));
+    this.#unsent.push(pass.send);
     this.#tally.sent(pass);
   }
 
@@ -351,13 +353,7 @@ export class TinkerEngine implements Engine {
 }
 
 /** Ids that every vocabulary of that size has, spread over it. The first eight are none of its first, which are often special. */
-function probeTokens({
-  vocabularySize,
-  maxLength = 1024,
-}: {
-  readonly vocabularySize: number;
-  readonly maxLength?: number;
-}): number[] {
+function probeTokens({ vocabularySize, maxLength }: { readonly vocabularySize: number; readonly maxLength: number }): number[] {
   if (vocabularySize < 8) throw new EngineError("vocabularySize", vocabularySize, { expected: "at least 8 tokens" });
   const few = Array.from({ length: 8 }, (_, i) => Math.floor(((i + 1) * vocabularySize) / 9));
   const more = Array.from({ length: 57 }, (_, i) => Math.floor((((i * 23) % 57) * vocabularySize) / 57));

@@ -9,7 +9,7 @@ import type { LinearForm } from "./linear-form.ts";
 export interface Pass {
   readonly samples: readonly ActionInContext[];
   readonly packed: Packed;
-  send(model: TinkerModel): Promise<ForwardBackwardResult>;
+  readonly send: (model: TinkerModel) => Promise<ForwardBackwardResult>;
 }
 
 /** Log-probs of the samples. */

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { EngineError } from "../../../src/core/errors.ts";
 import { present } from "../../../src/core/present.ts";
 import type { TokenId } from "../../../src/core/trajectory.ts";
@@ -9,12 +10,15 @@ import {
   type SampleRequest,
 } from "../../../src/engines/engine.ts";
 import type { CallOptions, SampleCall, SampledSequence, TinkerSampler } from "../client/index.ts";
-import { uniqueName } from "./names.ts";
 import type { Recovering } from "./recovering.ts";
-import { stopAfter } from "./stop-at.ts";
 import type { Tally } from "./tally.ts";
 
 type Decode = (tokens: readonly TokenId[]) => string;
+
+/** Names of checkpoints are used once on a server, which may be older than this process. */
+export function uniqueName(prefix: string): string {
+  return `${prefix}-${randomUUID().slice(0, 8)}`;
+}
 
 /** A request that the server can honour. */
 interface Wanted {
@@ -119,4 +123,23 @@ function actionOf(
     ...(top && { topLogprobs: top.map((each) => each.logprobs), topTokens: top.map((each) => each.tokens) }),
     finish: end < tokens.length ? "stop" : stopReason,
   };
+}
+
+/**
+ * The number of tokens after which a text contains one of the stop strings; undefined if it never does. Servers take stop tokens or stop
+ * strings, not both: strings are looked for here, and what was sampled behind them is dropped.
+ */
+export function stopAfter(tokens: readonly TokenId[], stops: readonly string[], decode: Decode): number | undefined {
+  const contains = (count: number) => {
+    const text = decode(tokens.slice(0, count));
+    return stops.some((stop) => text.includes(stop));
+  };
+  if (stops.length === 0 || !contains(tokens.length)) return undefined;
+  let [without, within] = [0, tokens.length];
+  while (within - without > 1) {
+    const middle = (without + within) >> 1;
+    if (contains(middle)) within = middle;
+    else without = middle;
+  }
+  return within;
 }

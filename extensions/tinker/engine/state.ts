@@ -1,5 +1,5 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { EngineError } from "../../../src/core/errors.ts";
 
@@ -30,4 +30,15 @@ export async function readRemoteState(folder: string): Promise<RemoteState> {
   const parsed = stateSchema.safeParse(JSON.parse(text));
   if (parsed.success) return parsed.data;
   throw new EngineError(file, "malformed", { expected: z.prettifyError(parsed.error) });
+}
+
+/** Writes downloaded weights: an adapter into `adapter/`, a model into the folder itself. @throws EngineError for paths that lead out of it */
+export async function writeWeights(folder: string, files: ReadonlyMap<string, Uint8Array>): Promise<void> {
+  const into = files.has("adapter_config.json") ? join(folder, "adapter") : folder;
+  for (const [name, bytes] of files) {
+    if (name.startsWith("/") || name.split("/").includes(".."))
+      throw new EngineError("a file of the downloaded weights", name, { expected: "a path inside of the archive" });
+    await mkdir(dirname(join(into, name)), { recursive: true });
+    await writeFile(join(into, name), bytes);
+  }
 }

@@ -1,6 +1,6 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest } from "node:https";
-import type { Readable } from "node:stream";
+import type { Readable, Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { z } from "zod";
 import { signalWithin } from "../../../src/core/deadline.ts";
@@ -160,17 +160,17 @@ async function readBody(response: IncomingMessage, maxBytes: number, signal: Abo
   return { bytes: Buffer.concat(chunks).subarray(0, maxBytes), complete: size <= maxBytes };
 }
 
+const unpackers: ReadonlyMap<string, () => Transform> = new Map([
+  ["gzip", createGunzip],
+  ["x-gzip", createGunzip],
+  ["deflate", createInflate],
+  ["br", createBrotliDecompress],
+]);
+
 function unpacked(response: IncomingMessage): Readable {
   const encoding = response.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (encoding === "identity" || encoding === "") return response;
-  const unpack =
-    encoding === "gzip" || encoding === "x-gzip"
-      ? createGunzip()
-      : encoding === "deflate"
-        ? createInflate()
-        : encoding === "br"
-          ? createBrotliDecompress()
-          : undefined;
+  const unpack = unpackers.get(encoding)?.();
   if (unpack === undefined) throw new ToolError("fetch", encoding, { expected: "a page packed with gzip, deflate or br" });
   response.on("error", (error) => unpack.destroy(error));
   return response.pipe(unpack);

@@ -16,21 +16,6 @@ import { pipesTo, type RemoteServer, type StartedServer, sseTo, streamableHttpTo
 
 export type McpServer = StartedServer | RemoteServer;
 
-/** A client that is connected again, and its server started again, where it is found gone. */
-export interface Connection {
-  /** @throws ToolError where the server does not start or answer */
-  client(): Promise<Client>;
-  /** Ends this client, where it is still the present one. The next call makes another. */
-  drop(client: Client): Promise<void>;
-  /** Ends this client where its server answers nothing at all; a slow call is no reason to end a server that others wait for. */
-  dropIfSilent(client: Client): Promise<void>;
-  /** Hides keys, and adds what a started server wrote to its error stream, and what broke the connection. */
-  explain(error: unknown): string;
-  /** Why the server cannot be used. */
-  notThere(expected: string, error: unknown): ToolError;
-  close(): Promise<void>;
-}
-
 /** Characters of a server's error stream that a model reads. */
 const shownOfStderr = 500;
 /** Characters of it that are kept, for who starts it: what is missing is said above a stack. */
@@ -42,11 +27,8 @@ const pingMs = 2000;
 /** How a server refuses the first message of a protocol that it does not speak yet (specification of 2025-03-26, backwards compatibility). */
 const refusals: readonly (number | undefined)[] = [400, 404, 405];
 
-export function createConnection(name: string, server: McpServer, startMs: number): Connection {
-  return new McpConnection(name, server, startMs);
-}
-
-class McpConnection implements Connection {
+/** A client that is connected again, and its server started again, where it is found gone. */
+export class Connection {
   readonly #name: string;
   readonly #server: McpServer;
   readonly #startMs: number;
@@ -68,6 +50,7 @@ class McpConnection implements Connection {
     this.#secrets = values.filter((value) => value.length >= 8);
   }
 
+  /** Hides keys, and adds what a started server wrote to its error stream, and what broke the connection. */
   explain(error: unknown, shown = shownOfStderr): string {
     const message = error instanceof Error ? causesOf(error).join(": ") : String(error);
     const said = this.#stderr.trim().slice(-shown);
@@ -75,6 +58,7 @@ class McpConnection implements Connection {
     return redact(`${message}${because}${said === "" ? "" : ` (it wrote: ${said})`}`, this.#secrets);
   }
 
+  /** Why the server cannot be used. */
   notThere(expected: string, error: unknown): ToolError {
     const hint = cut(this.explain(error, keptOfStderr), keptOfReason);
     const isLate = error instanceof DeadlineError;
@@ -84,6 +68,7 @@ class McpConnection implements Connection {
     });
   }
 
+  /** @throws ToolError where the server does not start or answer */
   client(): Promise<Client> {
     if (this.#closed)
       return Promise.reject(new ToolError(`MCP server ${this.#name}`, "closed", { expected: "an open connection" }));
@@ -101,11 +86,13 @@ class McpConnection implements Connection {
     return attempt;
   }
 
+  /** Ends this client, where it is still the present one. The next call makes another. */
   async drop(client: Client): Promise<void> {
     this.#forget(client);
     await end(client);
   }
 
+  /** Ends this client where its server answers nothing at all; a slow call is no reason to end a server that others wait for. */
   dropIfSilent(client: Client): Promise<void> {
     const pending = this.#pings.get(client);
     if (pending !== undefined) return pending;

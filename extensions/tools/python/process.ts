@@ -12,14 +12,6 @@ import { type Command, enclosed, innermost, limit, residentBytes } from "./walls
 /** How a Python process ended while it was asked: it was killed for its time or its memory, or it crashed. */
 export type Ending = "time" | "memory" | "crash";
 
-export interface PythonProcess {
-  /** One request at a time. After an ending the process is gone. */
-  ask(request: Omit<Request, "id">): Promise<Answer | Ending>;
-  /** True once the process is gone, or about to be. */
-  readonly ended: boolean;
-  kill(): void;
-}
-
 /** The time that a request may take beyond its limit, for Python to notice it, before the process is killed. */
 const graceMs = 500;
 const startMs = 60_000;
@@ -40,7 +32,7 @@ export interface ProcessSettings {
 export async function startPython(settings: ProcessSettings, program = join(guest, "main.mjs")): Promise<PythonProcess> {
   const { memoryBytes } = settings;
   const child = spawnEnclosed(await nodeProgram(), program, await openImage(), settings);
-  const python = new PythonChild(child);
+  const python = new PythonProcess(child);
   await python.greeted();
   const pid = innermost(child.pid ?? 0);
   await limit(pid, memoryBytes);
@@ -49,7 +41,7 @@ export async function startPython(settings: ProcessSettings, program = join(gues
   return python;
 }
 
-class PythonChild implements PythonProcess {
+export class PythonProcess {
   readonly #child: ChildProcess;
   readonly #requests: Writable;
   #ended = false;
@@ -79,6 +71,7 @@ class PythonChild implements PythonProcess {
     );
   }
 
+  /** True once the process is gone, or about to be. */
   get ended(): boolean {
     return this.#ended;
   }
@@ -115,6 +108,7 @@ class PythonChild implements PythonProcess {
     this.#listener = () => this.kill();
   }
 
+  /** One request at a time. After an ending the process is gone. */
   ask(request: Omit<Request, "id">): Promise<Answer | Ending> {
     return new Promise<Answer | Ending>((resolve) => {
       const id = this.#nextId++;

@@ -4,8 +4,7 @@ import { parseSettings } from "../../../src/core/settings.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { cut } from "../../../src/tools/cut.ts";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
-import { type Cell, type Failed, type History, Pool } from "./pool.ts";
-import type { Answer } from "./protocol.ts";
+import { type Cell, type History, Pool } from "./pool.ts";
 import { isWalled, walls } from "./walls.ts";
 
 const megabyte = 2 ** 20;
@@ -81,12 +80,15 @@ export function createPython(settings: PythonSettings = {}): Python {
   const runAfter = async (history: History | undefined, code: string, signal: AbortSignal | undefined): Promise<PythonResult> => {
     const answer = await pool.run(history, code, signal);
     const kept = history === undefined || history.cells.length === 0 ? "" : " Variables are as before this call.";
-    const limits = { time: `stopped after ${timeoutMs / 1000} s.${kept}`, memory: `more than ${memoryMb} MB of memory.${kept}` };
+    const late = `stopped after ${timeoutMs / 1000} s.${kept}`;
+    const limits = { time: late, interrupted: late, memory: `more than ${memoryMb} MB of memory.${kept}` };
     const texts = { ...limits, crash: crashText + kept, lost: lostText };
-    if (typeof answer === "string") return { output: "", error: errorOf(answer, "", texts) };
+    if (typeof answer === "string") return { output: "", error: `Error: ${texts[answer]}` };
+    const { kind, text, droppedBytes } = answer;
+    const traceback = kind === "error" ? cut(text, longestError) : undefined;
     return {
-      output: cut(answer.output, maxOutput, answer.droppedBytes),
-      error: errorOf(answer.kind, cut(answer.text, longestError), texts),
+      output: cut(answer.output, maxOutput, droppedBytes),
+      error: kind === "" || kind === "error" ? traceback : `Error: ${texts[kind]}`,
     };
   };
 
@@ -140,19 +142,6 @@ function unwalledError(): ToolError {
     expected: "a wall of the operating system around the Python process, behind WebAssembly's",
     hint: "If the code that your model writes may run without it: --allow-unwalled-python (in code: allowUnwalled: true).",
   });
-}
-
-function errorOf(kind: Answer["kind"] | Failed, text: string, limits: Readonly<Record<Failed, string>>): string | undefined {
-  switch (kind) {
-    case "":
-      return undefined;
-    case "error":
-      return text;
-    case "interrupted":
-      return `Error: ${limits.time}`;
-    default:
-      return `Error: ${limits[kind]}`;
-  }
 }
 
 /** Returns the text that the model reads. */
