@@ -40,8 +40,8 @@ function stepTool({ title, description, properties, required, ...rest }: ActionS
 }
 
 /** The tools of a session. @throws RemoteEnvError if the environment lists none in a known form */
-export async function listTools(session: OpenenvSession, settings: OpenenvSettings, signal?: AbortSignal): Promise<Tool[]> {
-  const { observation } = await session.step('{"type":"list_tools"}', signal);
+export async function listTools(session: OpenenvSession, settings: OpenenvSettings): Promise<Tool[]> {
+  const { observation } = await session.step('{"type":"list_tools"}');
   const parsed = toolListSchema.safeParse(observation.tools);
   if (!parsed.success || parsed.data.length === 0)
     throw new RemoteEnvError("malformed", "tools of the environment", observation.tools, {

@@ -44,9 +44,8 @@ export class OpenenvSession {
     return hidden(text, this.#options.secrets);
   }
 
-  /** @throws RemoteEnvError if there is no connection in time; the signal's reason; ConfigError if `ws` is not installed */
-  static async open(options: SessionOptions, signal?: AbortSignal): Promise<OpenenvSession> {
-    signal?.throwIfAborted();
+  /** @throws RemoteEnvError if there is no connection in time; ConfigError if `ws` is not installed */
+  static async open(options: SessionOptions): Promise<OpenenvSession> {
     const { url, headers, connectTimeoutMs, maxBytes } = options;
     const { WebSocket } = await withPackage("ws", "environments on OpenEnv servers", () => import("ws"));
     const socket = new WebSocket(url, {
@@ -56,31 +55,21 @@ export class OpenenvSession {
       perMessageDeflate: false,
     });
     const session = new OpenenvSession(socket, options);
-    const abort = () => socket.terminate();
-    signal?.addEventListener("abort", abort);
-    try {
-      await new Promise<void>((resolve, reject) => {
-        socket.once("open", resolve);
-        socket.once("close", () => reject(session.#failure));
-        socket.once("error", () => reject(session.#failure));
-      });
-      return session;
-    } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    } finally {
-      signal?.removeEventListener("abort", abort);
-    }
+    await new Promise<void>((resolve, reject) => {
+      socket.once("open", resolve);
+      for (const end of ["close", "error"]) socket.once(end, () => reject(session.#failure));
+    });
+    return session;
   }
 
   /** @param parameters of `reset` */
-  async reset(parameters: Readonly<Record<string, unknown>>, signal?: AbortSignal): Promise<Observation> {
-    return this.#observation("reset", await this.#ask(`{"type":"reset","data":${JSON.stringify(parameters)}}`, "reset", signal));
+  reset(parameters: Readonly<Record<string, unknown>>): Promise<Observation> {
+    return this.#observe("reset", JSON.stringify(parameters));
   }
 
   /** @param action as JSON text, so that numbers stay as the model wrote them */
-  async step(action: string, signal?: AbortSignal): Promise<Observation> {
-    return this.#observation("step", await this.#ask(`{"type":"step","data":${action}}`, "step", signal));
+  step(action: string, signal?: AbortSignal): Promise<Observation> {
+    return this.#observe("step", action, signal);
   }
 
   /** Ends the session on both sides. */
@@ -93,7 +82,8 @@ export class OpenenvSession {
     } else this.#socket.terminate();
   }
 
-  #observation(what: string, answer: Answer): Observation {
+  async #observe(what: "reset" | "step", data: string, signal?: AbortSignal): Promise<Observation> {
+    const answer = await this.#ask(`{"type":"${what}","data":${data}}`, what, signal);
     if (answer.type === "observation") return answer.data;
     if (answer.type !== "error") throw this.#malformed(what, answer.type);
     const { code, message, errors, max_sessions: most } = answer.data;
@@ -106,9 +96,7 @@ export class OpenenvSession {
       code,
       `${what} at ${this.#host}`,
       `${code}: ${[message, ...errors.map(({ loc, msg }) => `${loc.join(".")}: ${msg}`)].join("; ")}`,
-      {
-        expected: "an observation",
-      },
+      { expected: "an observation" },
     );
   }
 
@@ -135,8 +123,7 @@ export class OpenenvSession {
             hint: "A longer wait is environment.settings.timeoutMs.",
           })
         : new RemoteEnvError("expired", `session at ${this.#host}`, "cancelled");
-      this.#fail(ending);
-      this.#socket.terminate();
+      this.#end(ending);
       throw ending;
     } finally {
       this.#waiting = undefined;
@@ -145,16 +132,10 @@ export class OpenenvSession {
 
   #receive(text: string): void {
     const answer = this.#read(text);
-    if (answer instanceof RemoteEnvError) {
-      this.#fail(answer);
-      this.#socket.terminate();
-    } else if (this.#waiting === undefined) {
-      if (answer.type === "error") this.#early = answer;
-      else {
-        this.#fail(this.#malformed("nothing", "an answer that was not asked for"));
-        this.#socket.terminate();
-      }
-    } else this.#waiting.resolve(answer);
+    if (answer instanceof RemoteEnvError) this.#end(answer);
+    else if (this.#waiting !== undefined) this.#waiting.resolve(answer);
+    else if (answer.type === "error") this.#early = answer;
+    else this.#end(this.#malformed("nothing", "an answer that was not asked for"));
   }
 
   #read(text: string): Answer | RemoteEnvError {
@@ -171,6 +152,11 @@ export class OpenenvSession {
       expected: 'JSON of OpenEnv\'s WebSocket protocol: {"type": "observation", "data": …} or {"type": "error", …}',
       hint: "Is this an OpenEnv server of version 0.2 to 0.10, and are all rewards finite numbers?",
     });
+  }
+
+  #end(error: RemoteEnvError): void {
+    this.#fail(error);
+    this.#socket.terminate();
   }
 
   /** Keeps the first failure: what comes after it is its consequence. */

@@ -115,22 +115,14 @@ export class OrsSession {
    */
   async call(name: string, input: string, signal?: AbortSignal): Promise<ToolOutput> {
     const what = `call of ${name}`;
-    return this.#http.read(
-      toolOutputSchema,
-      await this.#answerOf("call", `"name":${JSON.stringify(name)},"input":${input}`, what, signal),
-      what,
-    );
-  }
-
-  /** An answer in parts. One whose stream breaks is asked for again. @param fields of the request, as JSON text */
-  async #answerOf(route: string, fields: string, what: string, signal: AbortSignal | undefined): Promise<string> {
+    const fields = `"name":${JSON.stringify(name)},"input":${input}`;
     let task: string | undefined;
     for (let attempt = 0; ; attempt++) {
       let text = "";
       let ended = false;
       const body = `{${fields}${task === undefined ? "" : `,"task_id":${JSON.stringify(task)}`}}`;
       try {
-        await events(this.#http, { path: `${this.#path}/${route}`, body, headers: this.#headers, signal }, ({ event, data }) => {
+        await events(this.#http, { path: `${this.#path}/call`, body, headers: this.#headers, signal }, ({ event, data }) => {
           if (event === "task_id") task = data.trim();
           else if (event === "chunk" || event === "end") text += data;
           else if (event === "error") throw new ToolRaised(what, data);
@@ -142,7 +134,7 @@ export class OrsSession {
         if (!broke || task === undefined || attempt >= resumptions) throw error;
         continue;
       }
-      if (ended) return text;
+      if (ended) return this.#http.read(toolOutputSchema, text, what);
       if (task === undefined || attempt >= resumptions)
         throw new RemoteEnvError("malformed", `the answer to the ${what}`, "a stream that ends early", {
           expected: "an event end",

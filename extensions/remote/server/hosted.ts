@@ -2,8 +2,7 @@ import { messageOf, type ReadAction } from "../../../src/actions/action.ts";
 import { EnvError } from "../../../src/core/errors.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import type { ToolFailure } from "../../../src/core/trajectory.ts";
-import type { Environment, Split, Task } from "../../../src/environments/environment.ts";
-import { splitsOf } from "../../../src/environments/environment.ts";
+import { type Environment, type Split, splitsOf, type Task } from "../../../src/environments/environment.ts";
 import {
   type Answers,
   afterCalls,
@@ -16,7 +15,7 @@ import {
 import { askScore, close, startEpisode } from "../../../src/rollouts/ask.ts";
 import { schemasOf } from "../../../src/rollouts/dialogue.ts";
 import type { RolloutOptions } from "../../../src/rollouts/options.ts";
-import { type JsonSchema, parametersAsJsonSchema } from "../../../src/tools/tool.ts";
+import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../../../src/tools/tool.ts";
 
 /** The tool by which clients write a message instead of calling one of the environment's tools. */
 export const messageTool = "message_to_user";
@@ -35,11 +34,7 @@ export interface HostLimits {
   readonly signal?: AbortSignal;
 }
 
-export interface ShownTool {
-  readonly name: string;
-  readonly description: string;
-  readonly parameters: JsonSchema;
-}
+export type ShownTool = Pick<Tool, "name" | "description"> & { readonly parameters: JsonSchema };
 
 export interface Outcome {
   readonly text: string;
@@ -128,24 +123,17 @@ export class HostedEpisode {
 
   /**
    * Calls a tool, or writes a message.
-   * @param argumentsText as the client wrote them, where it is known
    * @throws EpisodeStop for a fault of the environment, EnvError once the episode is over
    */
-  async call(name: string, args: Readonly<Record<string, unknown>>, argumentsText?: string): Promise<Outcome> {
+  async call(name: string, args: Readonly<Record<string, unknown>>): Promise<Outcome> {
     if (this.#done) throw new EnvError("the episode", "over", { expected: "a reset" });
-    const shown = this.tools;
-    if (!shown.some((tool) => tool.name === name))
-      return {
-        text: `there is no tool "${name}". The tools are ${shown.map((tool) => tool.name).join(", ")}.`,
-        reward: undefined,
-        done: false,
-        error: "unknown-tool",
-      };
-    if (name !== this.#messageTool)
-      return this.#act(messageOf("", [{ name, arguments: args, ...(argumentsText === undefined ? {} : { argumentsText }) }]));
+    const names = this.tools.map((tool) => tool.name);
+    const refused = { reward: undefined, done: false };
+    if (!names.includes(name))
+      return { text: `there is no tool "${name}". The tools are ${names.join(", ")}.`, ...refused, error: "unknown-tool" };
+    if (name !== this.#messageTool) return this.#act(messageOf("", [{ name, arguments: args }]));
     const { content } = args;
-    if (typeof content !== "string")
-      return { text: `${name} needs content, a text.`, reward: undefined, done: false, error: "invalid" };
+    if (typeof content !== "string") return { text: `${name} needs content, a text.`, ...refused, error: "invalid" };
     const { protocol } = this.#live.episode;
     return this.#act(
       protocol === undefined

@@ -10,11 +10,11 @@ import {
   incomingSchema,
   observation,
   type Rpc,
+  readRpc,
   resetSchema,
   rpcCallSchema,
   rpcError,
   rpcResult,
-  rpcSchema,
   toolList,
   toolResult,
 } from "./openenv-wire.ts";
@@ -55,12 +55,8 @@ export class OpenenvServerSession {
   }
 
   /** The answer to one JSON-RPC request of MCP. */
-  rpc(value: unknown): Promise<object> {
-    const parsed = rpcSchema.safeParse(value);
-    if (!parsed.success) return Promise.resolve(rpcError({ id: null }, "request", z.prettifyError(parsed.error)));
-    return this.#inTurn(() =>
-      this.#rpc(parsed.data).catch((error: unknown) => rpcError(parsed.data, "internal", reasonOf(error))),
-    );
+  rpc(rpc: Rpc): Promise<object> {
+    return this.#inTurn(() => this.#rpc(rpc).catch((error: unknown) => rpcError(rpc, "internal", reasonOf(error))));
   }
 
   async close(): Promise<void> {
@@ -79,11 +75,8 @@ export class OpenenvServerSession {
     if (message.type === "reset") return this.#reset(message.data);
     if (message.type === "state") return { type: "state", data: this.state() };
     if (message.type === "mcp") {
-      const parsed = rpcSchema.safeParse(message.data);
-      const data = parsed.success
-        ? await this.#rpc(parsed.data)
-        : rpcError({ id: null }, "request", z.prettifyError(parsed.error));
-      return { type: "mcp", data };
+      const read = readRpc(message.data);
+      return { type: "mcp", data: "rpc" in read ? await this.#rpc(read.rpc) : read.refusal };
     }
     const action = actionSchema.safeParse(message.data);
     if (!action.success) return invalid(action.error);

@@ -31,7 +31,7 @@ export const actionSchema = z.discriminatedUnion("type", [
   ),
 ]);
 
-export const rpcSchema = door("a request of MCP to us in OpenEnv", {
+const rpcSchema = door("a request of MCP to us in OpenEnv", {
   jsonrpc: z.literal("2.0"),
   method: z.string(),
   params: record.default({}),
@@ -44,6 +44,12 @@ export const rpcCallSchema = door(
   { ignores: ["_meta", "session_id"] },
 );
 export type Rpc = z.output<typeof rpcSchema>;
+
+/** Reads a request of MCP, or returns its refusal. */
+export function readRpc(value: unknown): { readonly rpc: Rpc } | { readonly refusal: object } {
+  const parsed = rpcSchema.safeParse(value);
+  return parsed.success ? { rpc: parsed.data } : { refusal: rpcError({ id: null }, "request", z.prettifyError(parsed.error)) };
+}
 
 const errorCodes = {
   parse: -32_700,

@@ -9,7 +9,7 @@ import { parseBody } from "../../http/body.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { type HttpRequest, type Reply, startHttp } from "../../http/server.ts";
 import { OpenenvServerSession } from "./openenv-session.ts";
-import { failure, openapi, rpcError, rpcResult, rpcSchema, schemas } from "./openenv-wire.ts";
+import { failure, openapi, readRpc, rpcError, rpcResult, schemas } from "./openenv-wire.ts";
 import { Sessions } from "./sessions.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
 import { taskRoute } from "./tasks.ts";
@@ -150,9 +150,9 @@ class OpenenvHost {
     } catch (error) {
       return rpcError({ id: null }, "parse", reasonOf(error));
     }
-    const parsed = rpcSchema.safeParse(value);
-    if (!parsed.success) return rpcError({ id: null }, "request", z.prettifyError(parsed.error));
-    const rpc = parsed.data;
+    const read = readRpc(value);
+    if ("refusal" in read) return read.refusal;
+    const { rpc } = read;
     const id = rpc.params.session_id;
     if (rpc.method === "openenv/session/create") {
       const session = this.#create();

@@ -66,8 +66,6 @@ const callSchema = door("a call asked of us in ORS", {
 /** The version of openreward whose documents are served; those of ors-sdk 0.1 are among them. */
 const wireVersion = "0.1.167";
 
-const rootRoutes = ["health", "version", "ping", "list_environments", "create", "create_session", "delete", "delete_session"];
-
 class OrsHost {
   readonly #options: EnvironmentServerOptions;
   readonly #name: string;
@@ -84,53 +82,54 @@ class OrsHost {
     });
   }
 
+  /** Routes of the server itself, by method and first part of the path. */
+  readonly #ownRoutes: Routes = {
+    "GET health": () => ({ json: { status: "ok" } }),
+    "GET version": () => ({ json: { version: wireVersion, build_sha: null } }),
+    "GET list_environments": () => ({ json: [this.#name] }),
+    "POST create_session": () => ({ events: async (write) => write(eventText("task_id", randomUUID()) + eventText("end", "")) }),
+    "POST ping": (request) => {
+      this.#heard(request);
+      return { json: { status: "ok" } };
+    },
+    "POST create": async (request) => ({
+      json: await this.#create(idOf(request), parseBody(await request.body(), createSchema)),
+    }),
+    "POST delete": async (request) => {
+      await this.sessions.remove(idOf(request));
+      return { json: { sid: idOf(request) } };
+    },
+    "POST delete_session": (request) => ({ json: { sid: idOf(request) } }),
+  };
+
+  /** Routes of the environment, by method and name. */
+  readonly #environmentRoutes: Routes = {
+    "GET tools": async () => ({ json: listed(await this.#anyTools()) }),
+    "GET task_tools": async (request) => ({ json: listed((await this.#heard(request).episode).tools) }),
+    "GET prompt": async (request) => {
+      const { opening } = await this.#heard(request).episode;
+      return { json: opening.map(({ content }) => ({ type: "text", text: content, detail: null })) };
+    },
+    "GET messages": async (request) => ({ json: wireMessages((await this.#heard(request).episode).opening) }),
+    "POST call": async (request) => this.#call(request, parseBody(await request.body(), callSchema)),
+  };
+
   async route(request: HttpRequest): Promise<Reply> {
-    const { environment } = this.#options;
-    const { method, path, parts, body } = request;
+    const { method, path, parts } = request;
     const [first = "", second] = parts;
-    if (rootRoutes.includes(first)) {
-      const reply = await this.#root(request, first);
-      if (reply !== undefined) return reply;
-    }
+    const own = routeOf(this.#ownRoutes, method, first);
+    if (own !== undefined) return own(request);
     // Without a name in the path the first environment answers, which is the only one.
     const route = first.toLowerCase() === this.#name ? second : second === undefined ? first : undefined;
-    const unknown = new HttpError(404, "route", `${method} ${path}`, {
+    const reply =
+      route === undefined
+        ? undefined
+        : await (routeOf(this.#environmentRoutes, method, route)?.(request) ??
+            taskRoute(this.#options.environment, this.#name, route, request));
+    if (reply !== undefined) return reply;
+    throw new HttpError(404, "route", `${method} ${path}`, {
       expected: `one of ORS's interface; the environment is ${this.#name}`,
     });
-    if (route === undefined) throw unknown;
-    if (method === "GET" && route === "tools") return { json: listed(await this.#anyTools()) };
-    if (method === "GET" && route === "task_tools") return { json: listed((await this.#episodeOf(request)).tools) };
-    if (method === "GET" && route === "prompt") {
-      const { opening } = await this.#episodeOf(request);
-      return { json: opening.map(({ content }) => ({ type: "text", text: content, detail: null })) };
-    }
-    if (method === "GET" && route === "messages") return { json: wireMessages((await this.#episodeOf(request)).opening) };
-    if (method === "POST" && route === "call") return this.#call(request, parseBody(await body(), callSchema));
-    const reply = await taskRoute(environment, this.#name, route, request);
-    if (reply === undefined) throw unknown;
-    return reply;
-  }
-
-  async #root(request: HttpRequest, route: string): Promise<Reply | undefined> {
-    if (request.method === "GET") {
-      if (route === "health") return { json: { status: "ok" } };
-      if (route === "version") return { json: { version: wireVersion, build_sha: null } };
-      return route === "list_environments" ? { json: [this.#name] } : undefined;
-    }
-    if (request.method !== "POST") return undefined;
-    if (route === "create_session")
-      return { events: async (write) => write(eventText("task_id", randomUUID()) + eventText("end", "")) };
-    const id = idOf(request);
-    if (route === "ping") {
-      this.#find(id).heardAt = performance.now();
-      return { json: { status: "ok" } };
-    }
-    if (route === "create") return { json: await this.#create(id, parseBody(await request.body(), createSchema)) };
-    if (route === "delete" || route === "delete_session") {
-      if (route === "delete") await this.sessions.remove(id);
-      return { json: { sid: id } };
-    }
-    return undefined;
   }
 
   async #create(id: string, requested: z.output<typeof createSchema>): Promise<object> {
@@ -156,8 +155,7 @@ class OrsHost {
   }
 
   #call(request: HttpRequest, { name, input, task_id: id }: z.output<typeof callSchema>): Reply {
-    const session = this.#find(idOf(request));
-    session.heardAt = performance.now();
+    const session = this.#heard(request);
     return this.#calls.reply(id ?? undefined, () => {
       const done = session.queue.then(async () => {
         const episode = await session.episode;
@@ -166,12 +164,6 @@ class OrsHost {
       session.queue = done.catch(() => {});
       return done;
     });
-  }
-
-  async #episodeOf(request: HttpRequest): Promise<HostedEpisode> {
-    const session = this.#find(idOf(request));
-    session.heardAt = performance.now();
-    return session.episode;
   }
 
   /** The tools of the first task, for clients that ask before they have a session. */
@@ -183,12 +175,22 @@ class OrsHost {
     return episode.tools;
   }
 
-  #find(id: string): OrsServerSession {
+  /** The session of a request, whose client was heard now. */
+  #heard(request: HttpRequest): OrsServerSession {
+    const id = idOf(request);
     const session = this.sessions.get(id);
     if (session === undefined)
       throw new HttpError(404, "session", id, { expected: "an open session: Active environment not found" });
+    session.heardAt = performance.now();
     return session;
   }
+}
+
+type Routes = Readonly<Record<string, (request: HttpRequest) => Reply | Promise<Reply>>>;
+
+function routeOf(routes: Routes, method: string, name: string): Routes[string] | undefined {
+  const key = `${method} ${name}`;
+  return Object.hasOwn(routes, key) ? routes[key] : undefined;
 }
 
 function idOf({ headers }: HttpRequest): string {

@@ -4,7 +4,7 @@ import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { reasonOf } from "../../../src/core/errors.ts";
 import { withPackage } from "../../../src/core/optional-package.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
-import { Dealer, ZmtpError } from "./zmtp.ts";
+import { type Dealer, openDealer, ZmtpError } from "./zmtp.ts";
 
 export interface ClientOptions {
   readonly address: string;
@@ -89,7 +89,7 @@ export class VerifiersClient {
 
   #connected(): Promise<Dealer> {
     const { address } = this.#options;
-    this.#dealer ??= Dealer.open({
+    this.#dealer ??= openDealer({
       ...this.#options,
       onMessage: (frames) => this.#receive(frames),
       onEnd: (cause) => {

@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 
 /**
  * The client's side of ZMTP 3.0 (rfc.zeromq.org/spec/23): a DEALER socket without security, one connection, messages of several frames. This is what
@@ -33,23 +33,9 @@ export function frame(body: Uint8Array, flags: { readonly more?: boolean; readon
   return Buffer.concat([header, body]);
 }
 
-/** The command READY of a DEALER without an identity. */
+/** The command READY of a DEALER without an identity. A length is before each name (a byte) and each value (four). */
 export function ready(): Buffer {
-  const property = (name: string, value: string) => {
-    const bytes = Buffer.alloc(1 + name.length + 4 + value.length);
-    bytes[0] = name.length;
-    bytes.write(name, 1, "latin1");
-    bytes.writeUInt32BE(value.length, 1 + name.length);
-    bytes.write(value, 5 + name.length, "latin1");
-    return bytes;
-  };
-  return frame(Buffer.concat([commandName("READY"), property("Socket-Type", "DEALER"), property("Identity", "")]), {
-    command: true,
-  });
-}
-
-function commandName(name: string): Buffer {
-  return Buffer.concat([Buffer.from([name.length]), Buffer.from(name, "latin1")]);
+  return frame(Buffer.from("\x05READY\x0bSocket-Type\0\0\0\x06DEALER\x08Identity\0\0\0\0", "latin1"), { command: true });
 }
 
 /** A message or command that a peer sent. */
@@ -143,68 +129,59 @@ export interface DealerOptions {
 }
 
 /** A DEALER socket on one connection. It does not reconnect: whoever waits for an answer has to learn that it will not come. */
-export class Dealer {
-  readonly #socket: Socket;
-
-  private constructor(socket: Socket) {
-    this.#socket = socket;
-  }
-
-  /** @throws Error if there is no connection in time, ZmtpError if the peer speaks something else */
-  static async open({ address, connectTimeoutMs, maxBytes, onMessage, onEnd }: DealerOptions): Promise<Dealer> {
-    const socket = connect(target(address));
-    socket.setNoDelay(true);
-    const reader = new ZmtpReader(maxBytes);
-    const dealer = new Dealer(socket);
-    let isReady = false;
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(
-        () => socket.destroy(new Error(`no connection to ${address} within ${connectTimeoutMs} ms`)),
-        connectTimeoutMs,
-      );
-      let failure: Error | undefined;
-      socket.on("connect", () => socket.write(greeting()));
-      socket.on("data", (part) => {
-        try {
-          for (const received of reader.read(part)) {
-            if (received.kind === "message") onMessage(received.frames);
-            else if (received.name === "READY") {
-              clearTimeout(timer);
-              isReady = true;
-              resolve();
-            } else if (received.name === "ERROR")
-              socket.destroy(new Error(`the peer refused: ${received.body.toString("latin1", 1)}`));
-            // ZMTP 3.1 peers may ping: the answer carries their context back.
-            else if (received.name === "PING")
-              socket.write(frame(Buffer.concat([commandName("PONG"), received.body.subarray(2)]), { command: true }));
-          }
-        } catch (error) {
-          socket.destroy(error as Error);
-        }
-      });
-      // Commands follow the greeting; a peer reads them once it has ours.
-      socket.once("connect", () => socket.write(ready()));
-      socket.on("error", (error) => {
-        failure ??= error;
-      });
-      socket.on("close", () => {
-        clearTimeout(timer);
-        const error = failure ?? new Error(`${address} closed the connection`);
-        if (isReady) onEnd(error);
-        else reject(error);
-      });
-    });
-    return dealer;
-  }
-
-  send(frames: readonly Uint8Array[]): void {
-    this.#socket.write(Buffer.concat(frames.map((body, i) => frame(body, { more: i < frames.length - 1 }))));
-  }
-
+export interface Dealer {
+  send(frames: readonly Uint8Array[]): void;
   /** Closes the connection; data that was sent before still goes out. */
-  close(): void {
-    this.#socket.destroySoon();
-  }
+  close(): void;
+}
+
+/** @throws Error if there is no connection in time, ZmtpError if the peer speaks something else */
+export async function openDealer({ address, connectTimeoutMs, maxBytes, onMessage, onEnd }: DealerOptions): Promise<Dealer> {
+  const socket = connect(target(address));
+  socket.setNoDelay(true);
+  const reader = new ZmtpReader(maxBytes);
+  let isReady = false;
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(
+      () => socket.destroy(new Error(`no connection to ${address} within ${connectTimeoutMs} ms`)),
+      connectTimeoutMs,
+    );
+    let failure: Error | undefined;
+    socket.on("connect", () => socket.write(greeting()));
+    socket.on("data", (part) => {
+      try {
+        for (const received of reader.read(part)) {
+          if (received.kind === "message") onMessage(received.frames);
+          else if (received.name === "READY") {
+            clearTimeout(timer);
+            isReady = true;
+            resolve();
+          } else if (received.name === "ERROR")
+            socket.destroy(new Error(`the peer refused: ${received.body.toString("latin1", 1)}`));
+          // ZMTP 3.1 peers may ping: the answer carries their context back.
+          else if (received.name === "PING")
+            socket.write(frame(Buffer.concat([Buffer.from("\x04PONG"), received.body.subarray(2)]), { command: true }));
+        }
+      } catch (error) {
+        socket.destroy(error as Error);
+      }
+    });
+    // Commands follow the greeting; a peer reads them once it has ours.
+    socket.once("connect", () => socket.write(ready()));
+    socket.on("error", (error) => {
+      failure ??= error;
+    });
+    socket.on("close", () => {
+      clearTimeout(timer);
+      const error = failure ?? new Error(`${address} closed the connection`);
+      if (isReady) onEnd(error);
+      else reject(error);
+    });
+  });
+  return {
+    send: (frames) => void socket.write(Buffer.concat(frames.map((body, i) => frame(body, { more: i < frames.length - 1 })))),
+    close: () => socket.destroySoon(),
+  };
 }
 
 function target(address: string): { readonly host: string; readonly port: number } | { readonly path: string } {
