@@ -2,9 +2,7 @@ import { z } from "zod";
 import { jsonOf } from "../../src/core/json.ts";
 
 /** The content of a judge's answer: a score for each attempt in the order of their ids, or why it cannot be read. */
-export type Answer =
-  | { readonly scores: readonly number[]; readonly explanations: readonly string[] }
-  | { readonly problem: string };
+export type Answer = { readonly scores: number[]; readonly explanations: string[] } | { readonly problem: string };
 
 /** For servers that can hold a model to a schema. Bounds are not in it, as not all of them take these: `readAnswer` checks. */
 export const answerJsonSchema = {

@@ -112,7 +112,7 @@ class Judge {
         usage = added(usage, more);
       };
       const record = (answer: Answer): LedgerEntry => {
-        const entry = { key: question.key, group: group.id, ...usage, ...recorded(answer) };
+        const entry = { key: question.key, group: group.id, ...usage, ...answer };
         this.#parts.ledger.add(entry);
         return entry;
       };
@@ -140,10 +140,11 @@ class Judge {
     signal: AbortSignal | undefined,
   ): Promise<Answer> {
     const { name, budget, config } = this.#parts;
-    const messages: ChatMessage[] = [
+    const question: readonly ChatMessage[] = [
       { role: "system", content: system },
       { role: "user", content: user },
     ];
+    let messages = question;
     let problem = "";
     for (let attempt = 0; attempt < config.attempts; attempt++) {
       signal?.throwIfAborted();
@@ -158,15 +159,12 @@ class Judge {
         const answer = truncated ? { problem: "its limit of tokens cut it off" } : readAnswer(text, shown);
         if (!("problem" in answer)) return answer;
         problem = `the judge's answer cannot be used: ${answer.problem}`;
-        messages.splice(
-          2,
-          messages.length,
+        const correction = `This answer cannot be used: ${answer.problem}. Answer again, with JSON alone, each id from 1 to ${shown} once.`;
+        messages = [
+          ...question,
           { role: "assistant", content: text.slice(0, quotedCharacters) },
-          {
-            role: "user",
-            content: `This answer cannot be used: ${answer.problem}. Answer again, with JSON alone, each id from 1 to ${shown} once.`,
-          },
-        );
+          { role: "user", content: correction },
+        ];
       } catch (error) {
         if (!(error instanceof CompletionError)) throw error;
         const failure = `${error.subject}: ${error.value}`;
@@ -181,10 +179,6 @@ class Judge {
     }
     return { problem: `${problem} (asked ${config.attempts} times)` };
   }
-}
-
-function recorded(answer: Answer): Pick<LedgerEntry, "scores" | "explanations" | "problem"> {
-  return "problem" in answer ? answer : { scores: [...answer.scores], explanations: [...answer.explanations] };
 }
 
 function unanswered(name: string, { id }: ScoredGroup, problem: string): RewardError {

@@ -3,10 +3,10 @@ import type { Act, Shown } from "./page.ts";
 /** A script that plays a page: it yields an action and is given what the page shows then. It reads only what a model reads. */
 export type Script = (instruction: string, first: readonly Shown[]) => Generator<Act, void, readonly Shown[]>;
 
-const click = (shown: readonly Shown[], role: string | readonly string[], name?: string | RegExp): Act => ({
-  kind: "click",
-  ref: refOf(shown, role, name),
-});
+/** A click on an element. One that is not there has no number, and 0 is nobody's. */
+const clickOn = (element: Shown | undefined): Act => ({ kind: "click", ref: element?.ref ?? 0 });
+const click = (shown: readonly Shown[], role: string | readonly string[], name?: string | RegExp): Act =>
+  clickOn(all(shown, role, name)[0]);
 const type = (shown: readonly Shown[], at: number, text: string): Act => ({
   kind: "type",
   ref: all(shown, ["textbox", "textarea"])[at]?.ref ?? 0,
@@ -17,9 +17,6 @@ function all(shown: readonly Shown[], roles: string | readonly string[], name?: 
   const fits = (each: Shown) => name === undefined || (typeof name === "string" ? each.name === name : name.test(each.name));
   return shown.filter((each) => each.ref !== undefined && [roles].flat().includes(each.role) && fits(each));
 }
-
-const refOf = (shown: readonly Shown[], role: string | readonly string[], name?: string | RegExp) =>
-  all(shown, role, name)[0]?.ref ?? 0;
 
 /** The texts in quotation marks. */
 const quoted = (text: string) => [...text.matchAll(/"([^"]*)"/g)].map(([, each = ""]) => each);
@@ -59,23 +56,13 @@ function searching(role: string): Script {
     const [name = ""] = quoted(instruction);
     let shown = first;
     const count = all(shown, role).length;
-    for (let i = 0; refOf(shown, "link", name) === 0 && i < count; i++) {
-      const part = all(shown, role)[i]?.ref ?? 0;
-      shown = yield { kind: "click", ref: part };
-    }
+    for (let i = 0; all(shown, "link", name).length === 0 && i < count; i++) shown = yield clickOn(all(shown, role)[i]);
     yield click(shown, "link", name);
   };
 }
 
-const option: Script = clicks(
-  (instruction, shown) => click(shown, "option", after(instruction, /^Select (.*) from the (?:scroll )?list/)),
-  (_, shown) => submit(shown),
-);
-
-const options: Script = function* (instruction, shown) {
-  for (const name of after(instruction, /^Select (.*) from the scroll list/).split(", ")) yield click(shown, "option", name);
-  yield submit(shown);
-};
+/** Clicks the first element of a role that the instruction quotes. */
+const quotedOne = (role: string) => clicks((instruction, shown) => click(shown, role, quoted(instruction)[0]));
 
 function cell(shown: readonly Shown[], name: string): string {
   const cells = shown.filter(({ role }) => role === "td").map((each) => each.name);
@@ -107,23 +94,18 @@ const movie: Script = function* (instruction, shown) {
 function copy(which: (instruction: string) => number): Script {
   return function* (instruction, shown) {
     const text = all(shown, "textarea")[which(instruction) - 1]?.value ?? "";
-    yield { kind: "type", ref: refOf(shown, "textbox"), text };
+    yield { ...click(shown, "textbox"), kind: "type", text };
     yield submit(shown);
   };
 }
 
-const widgets: Readonly<Record<string, string>> = {
-  text: "textbox",
-  textarea: "textarea",
-  checkbox: "checkbox",
-  radio: "radio",
-  button: "button",
-};
-
 /** The pages that are played, each with a script that earns reward 1 on every seed. */
 export const experts: Readonly<Record<string, Script>> = {
-  "choose-list": option,
-  "click-button": clicks((instruction, shown) => click(shown, "button", quoted(instruction)[0])),
+  "choose-list": clicks(
+    (instruction, shown) => click(shown, "option", after(instruction, /^Select (.*) from the list/)),
+    (_, shown) => submit(shown),
+  ),
+  "click-button": quotedOne("button"),
   "click-button-sequence": clicks(
     (_, shown) => click(shown, "button", "ONE"),
     (_, shown) => click(shown, "button", "TWO"),
@@ -139,14 +121,17 @@ export const experts: Readonly<Record<string, Script>> = {
     const [name = ""] = quoted(instruction);
     return click(shown, "button", name === "x" ? /close/i : name);
   }),
-  "click-link": clicks((instruction, shown) => click(shown, "link", quoted(instruction)[0])),
+  "click-link": quotedOne("link"),
   "click-option": clicks(
     (instruction, shown) => click(shown, "radio", listed(instruction)[0]),
     (_, shown) => submit(shown),
   ),
-  "click-scroll-list": options,
+  "click-scroll-list": function* (instruction, shown) {
+    for (const name of after(instruction, /^Select (.*) from the scroll list/).split(", ")) yield click(shown, "option", name);
+    yield submit(shown);
+  },
   "click-shades": function* (instruction, shown) {
-    for (const each of all(shown, "text", after(instruction, /shades of (\w+)/))) yield { kind: "click", ref: each.ref ?? 0 };
+    for (const each of all(shown, "text", after(instruction, /shades of (\w+)/))) yield clickOn(each);
     yield submit(shown);
   },
   "click-tab": clicks((instruction, shown) => click(shown, "tab", after(instruction, /Click on (Tab #\d)/))),
@@ -157,11 +142,14 @@ export const experts: Readonly<Record<string, Script>> = {
   "click-test": clicks((_, shown) => click(shown, "button")),
   "click-test-2": clicks((_, shown) => click(shown, "button", "ONE")),
   "click-test-transfer": clicks((_, shown) => click(shown, "button", "ONE")),
-  "click-widget": clicks((instruction, shown) => click(shown, widgets[quoted(instruction)[0] ?? ""] ?? "")),
+  "click-widget": clicks((instruction, shown) => {
+    const [widget = ""] = quoted(instruction);
+    return click(shown, widget === "text" ? "textbox" : widget);
+  }),
   "copy-paste": copy(() => 1),
   "copy-paste-2": copy((instruction) => Number(after(instruction, /the (\d)\w\w text area/))),
   "email-inbox-delete": function* (instruction, shown) {
-    yield { kind: "click", ref: buttonsOf(shown, after(instruction, /email by (\S+) and/), "trash")[0] ?? 0 };
+    yield clickOn(buttonsOf(shown, after(instruction, /email by (\S+) and/), "trash")[0]);
   },
   "enter-date": fill((instruction) => {
     const [, month, day, year] = /(\d+)\/(\d+)\/(\d+)/.exec(instruction) ?? [];
@@ -182,14 +170,11 @@ export const experts: Readonly<Record<string, Script>> = {
     return [(words[Number(after(instruction, /the (\d+)/)) - 1] ?? "").replace(/[.,]+$/, "")];
   }),
   "focus-text": clicks((_, shown) => click(shown, "textbox")),
-  "focus-text-2": clicks((instruction, shown) => ({
-    kind: "click",
-    ref: all(shown, "textbox")[Number(after(instruction, /the (\d)/)) - 1]?.ref ?? 0,
-  })),
+  "focus-text-2": clicks((instruction, shown) => clickOn(all(shown, "textbox")[Number(after(instruction, /the (\d)/)) - 1])),
   "form-sequence-2": function* (instruction, shown) {
     const [, radio, text = "", box] =
       /the (\d)\w\w radio button and enter the number "(-?\d+)" into the (\d)/.exec(instruction) ?? [];
-    yield { kind: "click", ref: all(shown, "radio")[Number(radio) - 1]?.ref ?? 0 };
+    yield clickOn(all(shown, "radio")[Number(radio) - 1]);
     yield type(shown, Number(box) - 1, text);
     yield submit(shown);
   },
@@ -200,7 +185,7 @@ export const experts: Readonly<Record<string, Script>> = {
     const numbers = first.filter(({ role, name }) => role === "text" && /^-?\d+$/.test(name));
     for (const [i, { name }] of numbers.entries()) {
       const buttons = all(first, "button", Number(name) % 2 === 0 ? "Even" : "Odd");
-      yield { kind: "click", ref: buttons[i]?.ref ?? 0 };
+      yield clickOn(buttons[i]);
     }
     yield submit(first);
   },
@@ -216,13 +201,13 @@ export const experts: Readonly<Record<string, Script>> = {
   "social-media-all": function* (instruction, shown) {
     const [button = ""] = quoted(instruction);
     const user = after(instruction, /posts by (@\w+)/);
-    for (const ref of buttonsOf(shown, user, button)) yield { kind: "click", ref };
+    for (const each of buttonsOf(shown, user, button)) yield clickOn(each);
     yield submit(shown);
   },
   "social-media-some": function* (instruction, shown) {
     const [button = ""] = quoted(instruction);
     const [, count, user = ""] = /on (\d+) posts? by (@\w+)/.exec(instruction) ?? [];
-    for (const ref of buttonsOf(shown, user, button).slice(0, Number(count))) yield { kind: "click", ref };
+    for (const each of buttonsOf(shown, user, button).slice(0, Number(count))) yield clickOn(each);
     yield submit(shown);
   },
   "text-transform": fill((_, shown) => [
@@ -231,16 +216,16 @@ export const experts: Readonly<Record<string, Script>> = {
       .map(({ name }) => name)
       .join(""),
   ]),
-  "unicode-test": clicks((instruction, shown) => click(shown, "button", quoted(instruction)[0])),
+  "unicode-test": quotedOne("button"),
 };
 
 /** Buttons of that name below the name of a person. */
-function buttonsOf(shown: readonly Shown[], person: string, button: string): number[] {
+function buttonsOf(shown: readonly Shown[], person: string, button: string): Shown[] {
   let of = "";
-  return shown.flatMap(({ ref, name }) => {
+  return shown.filter(({ ref, name }) => {
     if (name === person || name.startsWith("@") || name === "") of = name;
     const found = of === person && ref !== undefined && name === button.toLowerCase();
     if (found && !person.startsWith("@")) of = "";
-    return found ? [ref] : [];
+    return found;
   });
 }

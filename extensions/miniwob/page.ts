@@ -15,6 +15,7 @@ const shownSchema = z.strictObject({
   checked: z.boolean().optional(),
 });
 export type Shown = z.output<typeof shownSchema>;
+const instructionSchema = z.string().min(1);
 
 export interface Act {
   readonly kind: "click" | "type";
@@ -43,13 +44,8 @@ export class Page {
   static async start(runtime: PageRuntime, name: string, seed: number): Promise<Page> {
     try {
       await runtime.evaluate(`${pageScript}; 0`);
-      return new Page(
-        runtime,
-        z
-          .string()
-          .min(1)
-          .parse(await runtime.evaluate(`wob.start(${seed})`)),
-      );
+      const instruction = instructionSchema.parse(await runtime.evaluate(`wob.start(${seed})`));
+      return new Page(runtime, instruction);
     } catch (cause) {
       await runtime.close();
       throw new EnvError(`the page ${name}`, cause, { expected: "a page of MiniWoB++ that starts", cause });
@@ -62,9 +58,8 @@ export class Page {
 
   /** @returns what is wrong with the action; "" if nothing is */
   async act({ kind, ref, text = "" }: Act): Promise<string> {
-    const wrong = z
-      .string()
-      .parse(await this.#runtime.evaluate(`wob.act(${[kind, ref, text].map((each) => JSON.stringify(each)).join(", ")})`));
+    const values = [kind, ref, text].map((each) => JSON.stringify(each));
+    const wrong = z.string().parse(await this.#runtime.evaluate(`wob.act(${values.join(", ")})`));
     // Pages answer in timers of no delay.
     await this.#runtime.evaluate("new Promise((resolve) => setTimeout(() => setTimeout(resolve, 0), 0))");
     return wrong;

@@ -1,22 +1,20 @@
 import { type ErrorDetails, RetrogradeError } from "../../../src/core/errors.ts";
 
 /** How a call to a Tinker server failed. */
-const tinkerErrorKinds = [
-  "address", // nothing answers there, or it is no Tinker server
-  "old-wire", // a server of an earlier protocol
-  "key", // the key is missing or wrong
-  "request", // the request is malformed: found before it was sent, or by the server
-  "not-found", // a model, checkpoint or session that the server does not know
-  "conflict", // a name or a sequence number that is taken
-  "failed", // the server accepted the request and could not execute it
-  "busy", // too many requests for longer than the client's patience
-  "timeout", // no result in time
-  "lost", // the connection broke, or the server forgot the request: nobody knows whether it was applied
-  "not-sent", // an earlier request of the model failed, so that this one stayed here
-  "answer", // the answer is not what was asked for: length, type, NaN
-  "cancelled", // by the caller's signal
-] as const;
-export type TinkerErrorKind = (typeof tinkerErrorKinds)[number];
+export type TinkerErrorKind =
+  | "address" // nothing answers there, or it is no Tinker server
+  | "old-wire" // a server of an earlier protocol
+  | "key" // the key is missing or wrong
+  | "request" // the request is malformed: found before it was sent, or by the server
+  | "not-found" // a model, checkpoint or session that the server does not know
+  | "conflict" // a name or a sequence number that is taken
+  | "failed" // the server accepted the request and could not execute it
+  | "busy" // too many requests for longer than the client's patience
+  | "timeout" // no result in time
+  | "lost" // the connection broke, or the server forgot the request: nobody knows whether it was applied
+  | "not-sent" // an earlier request of the model failed, so that this one stayed here
+  | "answer" // the answer is not what was asked for: length, type, NaN
+  | "cancelled"; // by the caller's signal
 
 /**
  * The retry that is possible:
