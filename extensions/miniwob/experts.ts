@@ -3,7 +3,7 @@ import type { Act, Shown } from "./page.ts";
 /** A script that plays a page: it yields an action and is given what the page shows then. It reads only what a model reads. */
 export type Script = (instruction: string, first: readonly Shown[]) => Generator<Act, void, readonly Shown[]>;
 
-/** A click on an element. One that is not there has no number, and 0 is nobody's. */
+/** A click on an element. One that is not there has the number 0, which no element has. */
 const clickOn = (element: Shown | undefined): Act => ({ kind: "click", ref: element?.ref ?? 0 });
 const click = (shown: readonly Shown[], role: string | readonly string[], name?: string | RegExp): Act =>
   clickOn(all(shown, role, name)[0]);
