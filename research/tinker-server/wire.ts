@@ -1,11 +1,5 @@
 import type { Message } from "protobufjs";
-import type {
-  Datum,
-  ForwardBackwardResult,
-  SampleResult,
-  TargetLogprobs,
-  TopLogprobs,
-} from "../../extensions/tinker/client/data.ts";
+import type { Datum, ForwardBackwardResult, SampleResult, TopLogprobs } from "../../extensions/tinker/client/data.ts";
 import { float32Bytes, int32Bytes, int64Bytes, readInt32 } from "../../extensions/tinker/client/wire/arrays.ts";
 import {
   dtypeOf,
@@ -20,7 +14,7 @@ import { ShapeError } from "../../src/core/errors.ts";
 
 const response = messageType("SampleResponse");
 
-export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs, targetPromptLogprobs }: SampleResult): Uint8Array {
+export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs }: SampleResult): Uint8Array {
   const message = {
     sequences: sequences.map(({ tokens, logprobs, stopReason, topLogprobs }) => ({
       stopReason: stopReasons.indexOf(stopReason),
@@ -30,7 +24,6 @@ export function encodeSamples({ sequences, promptLogprobs, topPromptLogprobs, ta
     })),
     ...(promptLogprobs === undefined ? {} : { promptLogprobs: float32Bytes(promptLogprobs) }),
     ...(topPromptLogprobs === undefined ? {} : { topkPromptLogprobs: encodeTop(topPromptLogprobs) }),
-    ...(targetPromptLogprobs === undefined ? {} : { targetPromptLogprobs: encodeTargets(targetPromptLogprobs) }),
   };
   return response.encode(message).finish();
 }
@@ -74,15 +67,6 @@ function encodeTop(rows: readonly TopLogprobs[]): object {
     k,
     length: rows.length,
   };
-}
-
-function encodeTargets({ shape, values, rowStarts, columns }: TargetLogprobs): object {
-  const bytes = float32Bytes(values);
-  const isSparse = rowStarts != null && columns != null;
-  const cells = isSparse
-    ? { sparseCsr: { values: bytes, crowIndices: int64Bytes(rowStarts), colIndices: int64Bytes(columns) } }
-    : { dense: bytes };
-  return { ...cells, dtype: dtypes.float32, shape };
 }
 
 function decodeDatum({ modelInput, lossFnInputs }: RawDatum): Datum {

@@ -78,14 +78,12 @@ const messages = {
     oneofs: {
       _promptLogprobs: { oneof: ["promptLogprobs"] },
       _topkPromptLogprobs: { oneof: ["topkPromptLogprobs"] },
-      _targetPromptLogprobs: { oneof: ["targetPromptLogprobs"] },
     },
     fields: {
       sequences: { id: 1, type: "SampledSequence", rule: "repeated" },
       promptLogprobs: { id: 2, type: "bytes", options: { proto3_optional: true } },
       topkPromptLogprobs: { id: 3, type: "TopkLogprobs", options: { proto3_optional: true } },
       promptCacheHitTokens: { id: 4, type: "int32" },
-      targetPromptLogprobs: { id: 5, type: "Tensor", options: { proto3_optional: true } },
     },
   },
   SampledSequence: {
