@@ -29,7 +29,7 @@ import { loadModel, type Model } from "./model/model-folder.ts";
 import { type RoundedMatrices, type RoundedMatrix, roundedLogprobTolerance, roundLayers } from "./model/rounded.ts";
 import { type LocalEngineOptions, requireConsistent, roundedBase, samplerWeights } from "./options.ts";
 import { staysOnDevice } from "./sampling/device-sampling.ts";
-import { type FrozenParts, LocalFrozenPolicy, readFrozen } from "./sampling/frozen.ts";
+import { type FrozenParts, frozenPolicy, readFrozen } from "./sampling/frozen.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
 import type { LocalAction } from "./sampling/row.ts";
 import { LocalSampler, type SamplerOptions } from "./sampling/sampler.ts";
@@ -197,13 +197,13 @@ export class LocalEngine implements Engine {
   async freeze(): Promise<FrozenPolicy> {
     const parts = this.#frozenParts();
     return this.#order.run(async () => {
-      return new LocalFrozenPolicy(parts, await copyOf(await this.#held.learned.host()), this.weightVersion);
+      return frozenPolicy(parts, await copyOf(await this.#held.learned.host()), this.weightVersion);
     });
   }
 
   async loadFrozen(folder: string): Promise<FrozenPolicy> {
     const { parameters, weightVersion } = await readFrozen(folder, this.#held.learned.shapes);
-    return new LocalFrozenPolicy(this.#frozenParts(), parameters, weightVersion);
+    return frozenPolicy(this.#frozenParts(), parameters, weightVersion);
   }
 
   async critic(): Promise<LocalCritic> {

@@ -1,3 +1,4 @@
+import { ModelError } from "../../../src/core/errors.ts";
 import { Turns } from "../machine/turns.ts";
 import type { Tensor } from "./safetensors.ts";
 
@@ -22,6 +23,18 @@ export async function zerosOf(lengths: Iterable<readonly [name: string, length: 
     await turns.passed(length);
   }
   return zeros;
+}
+
+/**
+ * Looks arrays of a file up, which are to have the lengths of a model's.
+ * @param hint what to do where they have not
+ */
+export function arraysIn(tensors: ReadonlyMap<string, Tensor>, file: string, hint: string) {
+  return (name: string, length: number): Float32Array => {
+    const data = tensors.get(name)?.data;
+    if (data?.length === length) return data;
+    throw new ModelError(`size of ${name} in ${file}`, data?.length, { expected: [length], hint });
+  };
 }
 
 export function dataOf(tensors: ReadonlyMap<string, Tensor>): Map<string, Float32Array> {

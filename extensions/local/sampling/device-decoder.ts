@@ -38,11 +38,9 @@ const mostRecorded = 96;
 /** Tensors that steps of up to as many rows take and give, which stay where they are. */
 interface Board {
   readonly rows: number;
-  readonly step: DeviceTensor;
-  readonly drawn: DeviceTensor;
-  readonly probabilities: DeviceTensor;
-  readonly logits: DeviceTensor;
+  readonly tensors: OnBoard;
 }
+type OnBoard = Readonly<Record<"step" | "drawn" | "probabilities" | "logits", DeviceTensor>>;
 
 /** A step of some rows over the slots of one size, ready to be made again. */
 interface Ready {
@@ -52,7 +50,7 @@ interface Ready {
   readonly down: Prepared;
   readonly step: Float32Array;
   readonly drawn: Float32Array;
-  readonly views: readonly DeviceTensor[];
+  readonly views: OnBoard;
 }
 
 /** Decoding steps on a device. Nothing crosses but five numbers of each row and four of what it drew; a step that repeats is recorded. */
@@ -128,7 +126,7 @@ export class DeviceDecoder {
     if (board === undefined) throw new RangeError("lines of no step");
     const [ids, numbers] = [Int32Array.from(rows), rows.length * this.#config.vocabSize];
     const read = (matrix: DeviceTensor) => this.#memory.rows(matrix, ids, new Float32Array(numbers));
-    return { probabilities: await read(board.probabilities), logits: await read(board.logits) };
+    return { probabilities: await read(board.tensors.probabilities), logits: await read(board.tensors.logits) };
   }
 
   async #readied(rows: number, slots: DeviceSlots): Promise<Ready> {
@@ -146,10 +144,10 @@ export class DeviceDecoder {
   }
 
   async #prepare(rows: number, capacity: number, entries: DeviceEntries): Promise<Ready> {
-    const { layers, kvHeads, headDim, vocabSize } = this.#config;
-    const board = this.#boardFor(rows);
-    const [step, drawn] = [board.step.view([rows, taken]), board.drawn.view([rows, given])];
-    const [probabilities, logits] = [board.probabilities.view([rows, vocabSize]), board.logits.view([rows, vocabSize])];
+    const { layers, kvHeads, headDim } = this.#config;
+    const { tensors } = this.#boardFor(rows);
+    const views = this.#onBoard((name, width) => tensors[name].view([rows, width]));
+    const { step, ...outputs } = views;
     const held = entries.view([rows, kvHeads, headDim, capacity]);
     const named = (prefix: string): [string, DeviceTensor][] =>
       held.map((tensor, i) => [`${prefix}${i < layers ? `Keys${i}` : `Values${i - layers}`}`, tensor]);
@@ -162,12 +160,12 @@ export class DeviceDecoder {
       step,
       range: await this.#range(capacity),
     };
-    const into = { ...Object.fromEntries(named("new")), drawn, probabilities, logits };
+    const into = { ...Object.fromEntries(named("new")), ...outputs };
     const binding = this.#session.bind(feeds, into, isGpu(this.#options.provider) ? ++recorded : undefined);
     const arrays = { step: new Float32Array(rows * taken), drawn: new Float32Array(rows * given) };
     const up = await this.#memory.writer(step, arrays.step);
-    const down = await this.#memory.reader(drawn, arrays.drawn);
-    return { entries, binding, up, down, ...arrays, views: [step, drawn, probabilities, logits] };
+    const down = await this.#memory.reader(views.drawn, arrays.drawn);
+    return { entries, binding, up, down, ...arrays, views };
   }
 
   /** 0, 1, … up to a capacity. */
@@ -183,11 +181,18 @@ export class DeviceDecoder {
   #boardFor(rows: number): Board {
     if (this.#board !== undefined && this.#board.rows >= rows) return this.#board;
     this.#dropAll();
-    const { vocabSize } = this.#config;
-    const [step, drawn] = [this.#memory.allocate([rows, taken]), this.#memory.allocate([rows, given])];
-    const [probabilities, logits] = [this.#memory.allocate([rows, vocabSize]), this.#memory.allocate([rows, vocabSize])];
-    this.#board = { rows, step, drawn, probabilities, logits };
+    this.#board = { rows, tensors: this.#onBoard((_, width) => this.#memory.allocate([rows, width])) };
     return this.#board;
+  }
+
+  #onBoard(make: (name: keyof OnBoard, width: number) => DeviceTensor): OnBoard {
+    const { vocabSize } = this.#config;
+    return {
+      step: make("step", taken),
+      drawn: make("drawn", given),
+      probabilities: make("probabilities", vocabSize),
+      logits: make("logits", vocabSize),
+    };
   }
 
   async #reopen(): Promise<void> {
@@ -199,15 +204,14 @@ export class DeviceDecoder {
 
   #dropAll(): void {
     this.forgetAll();
-    const { step, drawn, probabilities, logits } = this.#board ?? {};
-    for (const tensor of [step, drawn, probabilities, logits]) tensor?.dispose();
+    for (const tensor of Object.values(this.#board?.tensors ?? {})) tensor.dispose();
     this.#board = undefined;
   }
 
   #drop(key: string, { binding, up, down, views }: Ready): void {
     this.#ready.delete(key);
     for (const prepared of [binding, up, down]) prepared.release();
-    for (const view of views) view.dispose();
+    for (const view of Object.values(views)) view.dispose();
   }
 }
 

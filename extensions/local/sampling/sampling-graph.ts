@@ -5,7 +5,7 @@ import { useRoundedProducts } from "../graph/rounded.ts";
 import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
 import { isGpu, type SessionOptions } from "../machine/device.ts";
-import { DeviceTensor } from "../machine/native/tensor.ts";
+import { count, DeviceTensor } from "../machine/native/tensor.ts";
 import type { Arrays } from "../model/arrays.ts";
 import { adapterShapes, mergedParameters } from "../model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "../model/model-config.ts";
@@ -200,53 +200,33 @@ export class SamplingGraph {
     };
   }
 
-  #run(
+  /**
+   * A decoding step is written into arrays that are kept from step to step: new ones for each would wait for the garbage collector.
+   * @param made where keys and values stay on the device
+   */
+  async #run(
     feeds: Readonly<Record<string, Feed>>,
     shapes: Readonly<Record<string, readonly number[]>>,
     made: Entries | undefined,
     { isDecoding, place, short }: { readonly isDecoding: boolean; readonly place: number; readonly short: boolean },
   ): Promise<Record<string, Float32Array>> {
-    if (made !== undefined) return this.#runOnDevice(feeds, shapes, made);
-    return isDecoding ? this.#runInto(feeds, shapes, { place, short }) : this.#session.run(feeds, Object.keys(shapes), { short });
-  }
-
-  /** Whether a step takes a few milliseconds of a core. */
-  #isShort({ rows, chunk }: StepInputs): boolean {
-    return !this.#isOnGpu && rows * chunk * this.#parameters < shortProducts;
-  }
-
-  /** Keys and values stay on the device. */
-  async #runOnDevice(
-    feeds: Readonly<Record<string, Feed>>,
-    shapes: Readonly<Record<string, readonly number[]>>,
-    made: Entries,
-  ): Promise<Record<string, Float32Array>> {
+    if (made === undefined && !isDecoding) return this.#session.run(feeds, Object.keys(shapes), { short });
     const into: Record<string, FloatValue | DeviceTensor> = {};
     for (const [name, shape] of Object.entries(shapes)) {
       const [, kind, layer] = /^new(Keys|Values)(\d+)$/.exec(name) ?? [];
-      const there = made[kind === "Keys" ? "keys" : "values"][Number(layer ?? Number.NaN)];
-      if (there !== undefined && !(there instanceof Float32Array)) into[name] = there;
-      else into[name] = { data: new Float32Array(shape.reduce((product, size) => product * size, 1)), shape };
+      const there = kind && made?.[kind === "Keys" ? "keys" : "values"][Number(layer)];
+      const array = () => (made ? new Float32Array(count(shape)) : this.#kept.get(`${name} ${place}`, count(shape)));
+      into[name] = there instanceof DeviceTensor ? there : { data: array(), shape };
     }
-    await this.#session.runInto(feeds, into);
+    await this.#session.runInto(feeds, into, { short });
     return Object.fromEntries(
       Object.entries(into).flatMap(([name, value]) => (value instanceof DeviceTensor ? [] : [[name, value.data]])),
     );
   }
 
-  /** Runs into arrays that are kept from step to step: new ones for each would wait for the garbage collector. */
-  async #runInto(
-    feeds: Readonly<Record<string, Feed>>,
-    shapes: Readonly<Record<string, readonly number[]>>,
-    { place, short }: { readonly place: number; readonly short: boolean },
-  ): Promise<Record<string, Float32Array>> {
-    const into: Record<string, FloatValue> = {};
-    for (const [name, shape] of Object.entries(shapes)) {
-      const length = shape.reduce((product, size) => product * size, 1);
-      into[name] = { data: this.#kept.get(`${name} ${place}`, length), shape };
-    }
-    await this.#session.runInto(feeds, into, { short });
-    return Object.fromEntries(Object.entries(into).map(([name, { data }]) => [name, data]));
+  /** Whether a step takes a few milliseconds of a core. */
+  #isShort({ rows, chunk }: StepInputs): boolean {
+    return !this.#isOnGpu && rows * chunk * this.#parameters < shortProducts;
   }
 
   async close(): Promise<void> {

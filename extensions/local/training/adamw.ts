@@ -1,5 +1,5 @@
-import { ModelError } from "../../../src/core/errors.ts";
 import type { StepOptions } from "../../../src/engines/engine.ts";
+import { arraysIn } from "../model/arrays.ts";
 import type { Tensor } from "../model/safetensors.ts";
 import { deviceAdamW } from "./device-adamw.ts";
 import { type AdamWArithmetic, type AdamWStores, hostAdamW } from "./host-adamw.ts";
@@ -64,12 +64,8 @@ export class AdamW {
    * @throws ModelError if they are not the state of an optimiser over the same parameters
    */
   async restore(tensors: ReadonlyMap<string, Tensor>, file: string): Promise<void> {
-    const take = (name: string, length: number): Float32Array => {
-      const data = tensors.get(name)?.data;
-      if (data?.length === length) return data;
-      const hint = "It was saved from another model: remove the checkpoint or load the model that it belongs to.";
-      throw new ModelError(`size of ${name} in ${file}`, data?.length, { expected: [length], hint });
-    };
+    const hint = "It was saved from another model: remove the checkpoint or load the model that it belongs to.";
+    const take = arraysIn(tensors, file, hint);
     const of = (order: string) =>
       new Map(this.#parameters.lengths.map(([name, length]) => [name, take(`${order}.${name}`, length)]));
     const [steps, ...moments] = [take("steps", 1)[0], of("first"), of("second")];

@@ -12,96 +12,83 @@ export interface QueriesKeysValues {
   readonly v: Float32Array;
 }
 
-/** Attention of one layer, block by block. */
-export class AttentionPass {
-  readonly #queryShape: readonly [number, number];
-  readonly #keyShape: readonly [number, number];
-  readonly #arrays: ScratchArrays;
-  readonly #open: (backward: boolean) => Promise<{ readonly session: Session }>;
+/** Attention of one layer, block by block. @param open the session of a direction */
+export function attentionPass(
+  { heads, kvHeads, headDim }: ModelConfig,
+  arrays: ScratchArrays,
+  open: (backward: boolean) => Promise<{ readonly session: Session }>,
+) {
+  const width = kvHeads * headDim;
 
-  constructor(
-    { heads, kvHeads, headDim }: ModelConfig,
-    arrays: ScratchArrays,
-    open: (backward: boolean) => Promise<{ readonly session: Session }>,
-  ) {
-    this.#queryShape = [heads, headDim];
-    this.#keyShape = [kvHeads, headDim];
-    this.#arrays = arrays;
-    this.#open = open;
-  }
-
-  /** @param o [R, H, size]: where the results go */
-  async forward(blocks: readonly AttentionBlock[], given: QueriesKeysValues, o: Float32Array): Promise<void> {
-    const { session } = await this.#open(false);
-    for (const block of largestFirst(blocks)) await session.runInto(this.#feeds(block, given), { o: this.#queries(o, block) });
-  }
-
-  /**
-   * @param o what `forward` made
-   * @param ofO its gradient
-   * @param of where the gradients go
-   */
-  async backward(
-    blocks: readonly AttentionBlock[],
-    given: QueriesKeysValues,
-    o: Float32Array,
-    ofO: Float32Array,
-    of: QueriesKeysValues,
-  ): Promise<void> {
-    const { session } = await this.#open(true);
-    of.k.fill(0);
-    of.v.fill(0);
-    const width = this.#keyShape[0] * this.#keyShape[1];
-    for (const block of largestFirst(blocks)) {
-      const feeds = { ...this.#feeds(block, given), o: this.#queries(o, block), [upstreamOf("o")]: this.#queries(ofO, block) };
-      const shape = [1, block.keys.length, ...this.#keyShape];
-      const [dk, dv] = ["block dk", "block dv"].map((use) => this.#arrays.get(use, block.keys.length * width));
-      await session.runInto(feeds, {
-        [gradientOf("q")]: this.#queries(of.q, block),
-        [gradientOf("k")]: { data: dk, shape },
-        [gradientOf("v")]: { data: dv, shape },
-      });
-      scatterAdd(of.k, block.keys, dk, width);
-      scatterAdd(of.v, block.keys, dv, width);
-    }
-  }
-
-  #feeds(block: AttentionBlock, { q, k, v }: QueriesKeysValues): Record<string, FloatValue> {
-    return {
-      q: this.#queries(q, block),
-      k: this.#keys("block k", k, block),
-      v: this.#keys("block v", v, block),
-      mask: { data: this.#mask(block), shape: [1, 1, block.end - block.start, block.keys.length] },
-    };
-  }
-
-  #queries(array: Float32Array, { start, end }: AttentionBlock): FloatValue {
-    const [count, size] = this.#queryShape;
-    return { data: array.subarray(start * count * size, end * count * size), shape: [1, end - start, count, size] };
-  }
+  const queriesOf = (array: Float32Array, { start, end }: AttentionBlock): FloatValue => {
+    const size = heads * headDim;
+    return { data: array.subarray(start * size, end * size), shape: [1, end - start, heads, headDim] };
+  };
 
   /** A copy only where other tokens are in between. */
-  #keys(use: string, array: Float32Array, { keys }: AttentionBlock): FloatValue {
-    const [count, size] = this.#keyShape;
-    const width = count * size;
-    const shape = [1, keys.length, count, size];
+  const keysOf = (use: string, array: Float32Array, { keys }: AttentionBlock): FloatValue => {
+    const shape = [1, keys.length, kvHeads, headDim];
     const [first, last] = [keys[0], keys[keys.length - 1]];
     if (last - first === keys.length - 1) return { data: array.subarray(first * width, (last + 1) * width), shape };
-    const data = this.#arrays.get(use, keys.length * width);
+    const data = arrays.get(use, keys.length * width);
     forEachRun(keys, (from, to, at) => data.set(array.subarray(from * width, to * width), at * width));
     return { data, shape };
-  }
+  };
 
   /** [Q, S] */
-  #mask({ start, end, keys, common: { from, to }, mask }: AttentionBlock): Float32Array {
-    const [queries, size, width] = [end - start, keys.length, keys.length - (to - from)];
-    const whole = this.#arrays.get("mask", queries * size).fill(0);
+  const maskOf = ({ start, end, keys, common: { from, to }, mask }: AttentionBlock): Float32Array => {
+    const [queries, size, masked] = [end - start, keys.length, keys.length - (to - from)];
+    const whole = arrays.get("mask", queries * size).fill(0);
     for (let line = 0; line < queries; line++) {
-      whole.set(mask.subarray(line * width, line * width + from), line * size);
-      whole.set(mask.subarray(line * width + from, (line + 1) * width), line * size + to);
+      whole.set(mask.subarray(line * masked, line * masked + from), line * size);
+      whole.set(mask.subarray(line * masked + from, (line + 1) * masked), line * size + to);
     }
     return whole;
-  }
+  };
+
+  const feedsOf = (block: AttentionBlock, { q, k, v }: QueriesKeysValues): Record<string, FloatValue> => ({
+    q: queriesOf(q, block),
+    k: keysOf("block k", k, block),
+    v: keysOf("block v", v, block),
+    mask: { data: maskOf(block), shape: [1, 1, block.end - block.start, block.keys.length] },
+  });
+
+  return {
+    /** @param o [R, H, size]: where the results go */
+    async forward(blocks: readonly AttentionBlock[], given: QueriesKeysValues, o: Float32Array): Promise<void> {
+      const { session } = await open(false);
+      for (const block of largestFirst(blocks)) await session.runInto(feedsOf(block, given), { o: queriesOf(o, block) });
+    },
+
+    /**
+     * @param o what `forward` made
+     * @param ofO its gradient
+     * @param of where the gradients go
+     */
+    async backward(
+      blocks: readonly AttentionBlock[],
+      given: QueriesKeysValues,
+      o: Float32Array,
+      ofO: Float32Array,
+      of: QueriesKeysValues,
+    ): Promise<void> {
+      const { session } = await open(true);
+      of.k.fill(0);
+      of.v.fill(0);
+      for (const block of largestFirst(blocks)) {
+        const feeds = { ...feedsOf(block, given), o: queriesOf(o, block), [upstreamOf("o")]: queriesOf(ofO, block) };
+        const shape = [1, block.keys.length, kvHeads, headDim];
+        const [dk, dv] = ["block dk", "block dv"].map((use) => arrays.get(use, block.keys.length * width));
+        await session.runInto(feeds, {
+          [gradientOf("q")]: queriesOf(of.q, block),
+          [gradientOf("k")]: { data: dk, shape },
+          [gradientOf("v")]: { data: dv, shape },
+        });
+        scatterAdd(of.k, block.keys, dk, width);
+        scatterAdd(of.v, block.keys, dv, width);
+      }
+    },
+  };
 }
 
 /** ONNX Runtime's memory then grows once, and smaller blocks fit into what larger ones took. */

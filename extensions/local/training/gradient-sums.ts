@@ -26,54 +26,42 @@ export type Gradients = Arrays | DeviceSums;
 
 /** @param empty whether they count as zeros, whatever they hold */
 export function sumsOf(gradients: Gradients, empty: boolean): GradientSums {
-  if (!(gradients instanceof DeviceSums)) return new HostSums(gradients, empty);
+  if (!(gradients instanceof DeviceSums)) return hostSums(gradients, empty);
   if (empty) gradients.clear();
   return gradients;
 }
 
-class HostSums implements GradientSums {
-  readonly #sums: Arrays;
-  readonly #empty: Set<string>;
-  readonly #written = new Map<string, Float32Array>();
+function hostSums(sums: Arrays, isEmpty: boolean): GradientSums {
+  const sumOf = parametersOf(sums);
+  const empty = new Set(isEmpty ? sums.keys() : []);
+  const targets = new Map<string, Float32Array>();
+  return {
+    target(name, addend) {
+      const sum = sumOf(name);
+      const target = empty.has(name) ? sum : addend(sum.length);
+      if (sum.length !== target.length) throw new RangeError("a gradient's size differs from its parameter's");
+      targets.set(name, target);
+      return target;
+    },
 
-  constructor(sums: Arrays, empty: boolean) {
-    this.#sums = sums;
-    this.#empty = new Set(empty ? sums.keys() : []);
-  }
+    async add(names) {
+      const turns = new Turns();
+      for (const name of names) {
+        const [sum, written] = [sumOf(name), parametersOf(targets)(name)];
+        empty.delete(name);
+        if (sum === written) continue;
+        await turns.over(sum.length, (from, to) => {
+          for (let i = from; i < to; i++) sum[i] += written[i];
+        });
+      }
+    },
 
-  target(name: string, addend: (length: number) => Float32Array): Float32Array {
-    const sum = this.#sum(name);
-    const target = this.#empty.has(name) ? sum : addend(sum.length);
-    if (sum.length !== target.length) throw new RangeError("a gradient's size differs from its parameter's");
-    this.#written.set(name, target);
-    return target;
-  }
-
-  async add(names: readonly string[]): Promise<void> {
-    const turns = new Turns();
-    for (const name of names) {
-      const [sum, written] = [this.#sum(name), this.#written.get(name)];
-      if (written === undefined) throw new RangeError(`no gradient of ${name} was written`);
-      this.#empty.delete(name);
-      if (sum !== written) await addInTurns(sum, written, turns);
-    }
-  }
-
-  async change(name: string, adding: (array: Float32Array) => void): Promise<void> {
-    const sum = this.#sum(name);
-    if (this.#empty.delete(name)) sum.fill(0);
-    adding(sum);
-  }
-
-  #sum(name: string): Float32Array {
-    return parametersOf(this.#sums)(name);
-  }
-}
-
-function addInTurns(sum: Float32Array, addend: Float32Array, turns: Turns): Promise<void> {
-  return turns.over(sum.length, (from, to) => {
-    for (let i = from; i < to; i++) sum[i] += addend[i];
-  });
+    async change(name, adding) {
+      const sum = sumOf(name);
+      if (empty.delete(name)) sum.fill(0);
+      adding(sum);
+    },
+  };
 }
 
 /** Gradients that stay on a GPU. */

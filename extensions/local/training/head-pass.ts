@@ -27,32 +27,22 @@ export interface HeadAdjoints {
   readonly adjoint: Float32Array;
 }
 
-/** The head over scored tokens, some at a time, so that logits of a whole batch are never held. */
-export class HeadPass {
-  readonly #config: ModelConfig;
-  readonly #parts: LayerParts;
-  readonly #arrays: ScratchArrays;
-  readonly #most: number;
-
-  /** @param most scored tokens at a time. Default: decided by the vocabulary */
-  constructor(config: ModelConfig, parts: LayerParts, arrays: ScratchArrays, most = logitTokens(config)) {
-    this.#config = config;
-    this.#parts = parts;
-    this.#arrays = arrays;
-    this.#most = most;
-  }
-
-  /** Returns what the head reads off the M scored tokens. With `wanted`, its part of the gradients is computed too. */
-  async read({ batch, flat, hidden, parameters, temperature }: HeadInputs, wanted?: HeadAdjoints): Promise<Float32Array> {
-    const { hiddenSize } = this.#config;
+/**
+ * The head over scored tokens, some at a time, so that logits of a whole batch are never held.
+ * @param most scored tokens at a time. Default: decided by the vocabulary
+ * @returns reads what the head says of the M scored tokens. With `wanted`, its part of the gradients is computed too
+ */
+export function headPass(config: ModelConfig, parts: LayerParts, arrays: ScratchArrays, most = logitTokens(config)) {
+  const { hiddenSize } = config;
+  return async ({ batch, flat, hidden, parameters, temperature }: HeadInputs, wanted?: HeadAdjoints): Promise<Float32Array> => {
     const numbers = new Float32Array(batch.targets.length);
-    const part = await this.#parts.get({ part: "head" }, wanted !== undefined);
-    for (const { start, end } of piecesOf(batch.targets.length, this.#most)) {
+    const part = await parts.get({ part: "head" }, wanted !== undefined);
+    for (const { start, end } of piecesOf(batch.targets.length, most)) {
       const predictors = flat.predictors.subarray(start, end);
       const count = end - start;
-      const x = rowsOf(hidden, predictors, this.#arrays.get("scored", count * hiddenSize), hiddenSize);
+      const x = rowsOf(hidden, predictors, arrays.get("scored", count * hiddenSize), hiddenSize);
       const feeds: Record<string, Feed> = {
-        ...this.#parts.parameterFeeds(part, parameters),
+        ...parts.parameterFeeds(part, parameters),
         x: { data: x, shape: [count, hiddenSize] },
         targets: { data: batch.targets.subarray(start, end), shape: [count, 1] },
         inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
@@ -65,11 +55,11 @@ export class HeadPass {
       wanted.weights.forEach((data, output) => {
         feeds[weightsOf(output)] = { data: data.subarray(start, end), shape: [count, 1] };
       });
-      const ofX = this.#arrays.get("scored adjoint", count * hiddenSize);
+      const ofX = arrays.get("scored adjoint", count * hiddenSize);
       into[gradientOf("x")] = { data: ofX, shape: [count, hiddenSize] };
-      await this.#parts.runBackward(part, undefined, wanted.gradients, pick(feeds, part.inputs), into);
+      await parts.runBackward(part, undefined, wanted.gradients, pick(feeds, part.inputs), into);
       addRows(wanted.adjoint, predictors, ofX, hiddenSize);
     }
     return numbers;
-  }
+  };
 }

@@ -73,11 +73,8 @@ export class Learner {
   constructor(config: ModelConfig, heads: readonly Head[], parameters: ParameterStore, options: LearnerOptions) {
     this.parameters = parameters;
     this.optimiser = new AdamW(parameters);
-    const { threads, provider, runtime, precision, rounded, recompute, passBytes, restBytes } = options;
-    const sizes = { recompute, passBytes, restBytes };
-    const passOptions = { threads, provider, runtime, precision, rounded, ...sizes, trained: parameters.shapes };
     this.#config = config;
-    this.#passes = new Passes(config, heads, passOptions);
+    this.#passes = new Passes(config, heads, { ...options, trained: parameters.shapes });
     this.#options = options;
   }
 

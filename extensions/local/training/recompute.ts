@@ -5,13 +5,13 @@ import { firstAdapted } from "../model/lora.ts";
 import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { type Projection, parametersOf, typeOf } from "../model/transformer.ts";
-import { AttentionPass, type QueriesKeysValues } from "./attention-pass.ts";
+import { attentionPass, type QueriesKeysValues } from "./attention-pass.ts";
 import { type FlatBatch, flatten } from "./blocks.ts";
 import { type Convolution, convolve, convolveBackward } from "./conv-pass.ts";
 import { type GradientSums, type Gradients, sumsOf } from "./gradient-sums.ts";
-import { HeadPass } from "./head-pass.ts";
+import { headPass } from "./head-pass.ts";
 import { upstreamOf } from "./layer-graphs.ts";
-import { LayerParts, type LayerPartsOptions, nameIn, type Part } from "./layer-parts.ts";
+import { type LayerParts, type LayerPartsOptions, layerParts, nameIn, type Part } from "./layer-parts.ts";
 import type { PackedBatch } from "./packing.ts";
 import { arrayOf, type Placed, placedRows } from "./parameter-store.ts";
 import { blockQueries, pieceTokens } from "./pass-sizes.ts";
@@ -43,24 +43,24 @@ export class RecomputingGraph implements TrainableModel {
   readonly #provider: Provider;
   readonly #arrays = new ScratchArrays();
   readonly #parts: LayerParts;
-  readonly #attention: AttentionPass;
-  readonly #headPass: HeadPass;
+  readonly #attention: ReturnType<typeof attentionPass>;
+  readonly #readHead: ReturnType<typeof headPass>;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(config: ModelConfig, head: Head, { pieceTokens, blockQueries, ...options }: RecomputingOptions) {
     this.#config = config;
     this.#options = { pieceTokens, blockQueries };
     this.#provider = options.provider ?? "cpu";
-    this.#parts = new LayerParts(config, head, this.#arrays, options);
-    this.#attention = new AttentionPass(config, this.#arrays, (backward) => this.#parts.get({ part: "attention" }, backward));
-    this.#headPass = new HeadPass(config, this.#parts, this.#arrays, pieceTokens);
+    this.#parts = layerParts(config, head, this.#arrays, options);
+    this.#attention = attentionPass(config, this.#arrays, (backward) => this.#parts.get({ part: "attention" }, backward));
+    this.#readHead = headPass(config, this.#parts, this.#arrays, pieceTokens);
   }
 
   forward({ batch, temperature = 1 }: Pass, parameters: Placed): Promise<Float32Array> {
     return this.#inTurn(async () => {
       const flat = this.#flatten(batch);
       const hidden = await this.#throughLayers(flat, parameters, (layer) => layer % 2);
-      return this.#headPass.read({ batch, flat, hidden, parameters, temperature });
+      return this.#readHead({ batch, flat, hidden, parameters, temperature });
     });
   }
 
@@ -97,7 +97,7 @@ export class RecomputingGraph implements TrainableModel {
     const first = firstAdapted(this.#config);
     const hidden = await this.#throughLayers(flat, parameters, (layer) => (layer < first ? -1 - (layer % 2) : layer));
     let adjoint = this.#arrays.get("adjoint/read", hidden.length).fill(0);
-    const numbers = await this.#headPass.read({ batch, flat, hidden, parameters, temperature }, { weights, gradients, adjoint });
+    const numbers = await this.#readHead({ batch, flat, hidden, parameters, temperature }, { weights, gradients, adjoint });
     for (let layer = layers - 1; layer >= first; layer--)
       adjoint = await this.#layerBackward(flat, parameters, gradients, layer, adjoint);
     if (this.#parts.trained.has(embedding)) {
