@@ -51,43 +51,35 @@ const officeTools: readonly OfficeTool[] = [
   ),
   define("move_event", "Moves an event to another time.", { id, time: timeSchema() }, (world, { id, time }) => {
     if (world.events.find((event) => event.id === id)?.room === "fixed") return refusals.fixedRoom;
-    return changeEvent(world, id, (event) => ({ ...event, time }));
+    return changeEvent(world, id, (event) => [{ ...event, time }]);
   }),
-  define("cancel_event", "Cancels an event.", { id }, (world, { id }) => {
-    if (!world.events.some((event) => event.id === id)) return `no event ${id}`;
-    world.events = world.events.filter((event) => event.id !== id);
-    return "ok";
-  }),
+  define("cancel_event", "Cancels an event.", { id }, (world, { id }) => changeEvent(world, id, () => [])),
   define(
     "book_room",
     "Books a room for an event. With a fixed room the event cannot move; a flex one costs more.",
     { id, rate: z.enum(["flex", "fixed"]) },
-    (world, { id, rate }) => changeEvent(world, id, (event) => ({ ...event, room: rate })),
+    (world, { id, rate }) => changeEvent(world, id, (event) => [{ ...event, room: rate }]),
   ),
 
-  define("send_message", "Sends a message to a contact.", { id, text: words }, (world, { id, text }) => {
-    const unknown = unknownContact(world, id);
-    if (unknown !== undefined) return unknown;
-    world.sent = [...world.sent, { to: id, text }];
-    return "ok";
-  }),
-  define("pay", "Pays a contact.", { id, amount: z.int().min(1).max(999) }, (world, { id, amount }) => {
-    const unknown = unknownContact(world, id);
-    if (unknown !== undefined) return unknown;
-    world.payments = [...world.payments, { to: id, amount }];
-    return "ok";
-  }),
+  define("send_message", "Sends a message to a contact.", { id, text: words }, (world, { id, text }) =>
+    toContact(world, id, () => {
+      world.sent = [...world.sent, { to: id, text }];
+    }),
+  ),
+  define("pay", "Pays a contact.", { id, amount: z.int().min(1).max(999) }, (world, { id, amount }) =>
+    toContact(world, id, () => {
+      world.payments = [...world.payments, { to: id, amount }];
+    }),
+  ),
   define("today", "The day of the week.", {}, ({ today }) => today),
   define(
     "send_parcel",
     "Sends a parcel to a contact. Not every courier drives every day.",
     { id, courier: z.enum(couriers) },
-    (world, { id, courier }) => {
-      const unknown = unknownContact(world, id);
-      if (unknown !== undefined) return unknown;
-      world.parcels = [...world.parcels, { to: id, courier }];
-      return "ok";
-    },
+    (world, { id, courier }) =>
+      toContact(world, id, () => {
+        world.parcels = [...world.parcels, { to: id, courier }];
+      }),
   ),
 
   define(
@@ -109,7 +101,7 @@ const officeTools: readonly OfficeTool[] = [
     return note === undefined ? `no note ${id}` : note.text;
   }),
   define("move_file", "Puts a file into a folder.", { id, folder: z.enum(folders) }, (world, { id, folder }) =>
-    changeFile(world, id, (file) => ({ ...file, folder })),
+    changeFile(world, id, (file) => [{ ...file, folder }]),
   ),
   define(
     "share_file",
@@ -117,13 +109,9 @@ const officeTools: readonly OfficeTool[] = [
     { id, contact: id },
     (world, { id, contact }) =>
       unknownContact(world, contact) ??
-      changeFile(world, id, (file) => ({ ...file, sharedWith: [...new Set([...file.sharedWith, contact])] })),
+      changeFile(world, id, (file) => [{ ...file, sharedWith: [...new Set([...file.sharedWith, contact])] }]),
   ),
-  define("delete_file", "Deletes a file, locked or not.", { id }, (world, { id }) => {
-    if (!world.files.some((file) => file.id === id)) return `no file ${id}`;
-    world.files = world.files.filter((file) => file.id !== id);
-    return "ok";
-  }),
+  define("delete_file", "Deletes a file, locked or not.", { id }, (world, { id }) => changeFile(world, id, () => [])),
 ];
 
 export const toolNames: readonly string[] = officeTools.map((tool) => tool.name);
@@ -162,16 +150,23 @@ function timeSchema() {
   return z.string().regex(/^([01]\d|2[0-3]):[0-5]\d$/, "a time such as 14:30");
 }
 
-function changeEvent(world: World, id: Id, edit: (event: CalendarEvent) => CalendarEvent): string {
+/** Replaces an event; by nothing where it is to go. */
+function changeEvent(world: World, id: Id, edit: (event: CalendarEvent) => readonly CalendarEvent[]): string {
   if (!world.events.some((event) => event.id === id)) return `no event ${id}`;
-  world.events = world.events.map((event) => (event.id === id ? edit(event) : event));
+  world.events = world.events.flatMap((event) => (event.id === id ? edit(event) : event));
   return "ok";
 }
 
-function changeFile(world: World, id: Id, edit: (file: OfficeFile) => OfficeFile): string {
+function changeFile(world: World, id: Id, edit: (file: OfficeFile) => readonly OfficeFile[]): string {
   if (!world.files.some((file) => file.id === id)) return `no file ${id}`;
-  world.files = world.files.map((file) => (file.id === id ? edit(file) : file));
+  world.files = world.files.flatMap((file) => (file.id === id ? edit(file) : file));
   return "ok";
+}
+
+function toContact(world: World, id: Id, send: () => void): string {
+  const unknown = unknownContact(world, id);
+  if (unknown === undefined) send();
+  return unknown ?? "ok";
 }
 
 function unknownContact({ contacts }: World, id: Id): string | undefined {
