@@ -1,5 +1,18 @@
 import { expect, test } from "vitest";
-import { bar, duration, interval, number, plural, sparkline, table } from "./format.ts";
+import {
+  bar,
+  detectable,
+  duration,
+  interval,
+  number,
+  percent,
+  plural,
+  points,
+  pText,
+  shrink,
+  sparkline,
+  table,
+} from "./format.ts";
 
 test.each([
   [3.14, "3.1 s"],
@@ -24,6 +37,33 @@ test.each([
 
 test("an interval is in percent, with its bounds", () => {
   expect(interval({ mean: 0.4123, low: 0.38, high: 0.445 })).toBe("41.2 %  [38.0, 44.5]");
+});
+
+test("a share that does not exist is a dash, and 0 is none", () => {
+  expect([0, 1, null, undefined, Number.NaN].map(percent)).toEqual(["0.0 %", "100.0 %", "–", "–", "–"]);
+});
+
+test("a difference of shares has its sign, and its bounds rounded outwards", () => {
+  expect(points({ mean: 0.125, low: 0.0811, high: 0.1699 })).toBe("+12.5 points  [8.1, 17.0]");
+  expect(points({ mean: -0.02, low: -0.05, high: 0.01 })).toMatch(/^−2\.0 points {2}\[/);
+  expect(points({ mean: 0, low: 0, high: 0 })).toMatch(/^\+0\.0 points/);
+});
+
+test("the chance of no difference is never said to be 0", () => {
+  expect([0.0321, 0.0001, 0.00009, 1].map(pText)).toEqual(["p = 0.032", "p = 0.00010", "p < 0.0001", "p = 1.0"]);
+});
+
+test("shares cannot differ by more than 100 points, rewards by any amount", () => {
+  expect(detectable(0.051, true)).toBe("5.1 points would have been seen");
+  expect(detectable(1, true)).toBe("100.0 points would have been seen");
+  expect(detectable(1.2, true)).toBe("too few tasks to see any difference");
+  expect(detectable(1.2, false)).toBe("1.200 would have been seen");
+});
+
+test("many values are shrunk to the means of neighbours, without those that do not exist", () => {
+  expect(shrink([1, 3, null, 5, null, null], 3)).toEqual([2, 5, null]);
+  expect(shrink([1, 2, 6], 2)).toEqual([1, 4]);
+  expect(shrink([1, null], 2)).toEqual([1, null]);
 });
 
 test("one of a thing has no s", () => {
