@@ -76,12 +76,12 @@ const commands: Readonly<Record<string, () => Promise<unknown>>> = {
   "chat that is left": () => chatCommand({ config }, screen, Readable.from(["/quit\n"])),
   "chat of one answer": () => chatCommand({ config }, screen, Readable.from(["say a\n"])),
   "serve --as ors, asked for its tools": async () => {
-    const server = await startEnvironmentServer({ as: "ors", port: 0, config }, [], screen);
+    const server = await startEnvironmentServer({ as: "ors", port: 0, config }, screen);
     await (await fetch(`${server.baseUrl}/counted/tools`)).text();
     await server.close();
   },
   "serve --as ors, a session that nobody ends": async () => {
-    const server = await startEnvironmentServer({ as: "ors", port: 0, config }, [], screen);
+    const server = await startEnvironmentServer({ as: "ors", port: 0, config }, screen);
     const headers = { "x-session-id": "one", "content-type": "application/json" };
     const body = JSON.stringify({ split: "train", index: 0 });
     await (await fetch(`${server.baseUrl}/create`, { method: "POST", headers, body })).text();

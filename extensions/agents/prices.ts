@@ -15,3 +15,7 @@ export function pricesOf(text: string, flag: string): Prices {
     expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
   });
 }
+
+export function costText({ total, currency }: { readonly total: number; readonly currency: string }): string {
+  return `${total.toFixed(total < 1 ? 4 : 2)} ${currency}`;
+}

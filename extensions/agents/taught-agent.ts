@@ -11,6 +11,7 @@ import { createScreen } from "../../src/terminal/screen.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 import { concurrentAttempts } from "./measure.ts";
+import { costText } from "./prices.ts";
 import { type AgentRecord, recordAgent } from "./record-agent.ts";
 import { attemptsFile } from "./record-file.ts";
 import type { AgentTeacher } from "./scripted-teacher.ts";
@@ -176,7 +177,7 @@ function requireSome(
 
 /** How many episodes of the teacher are learned from. @param resumed attempts of an earlier call */
 function keptLine({ attempts, errors, kept, rows, usage, cost }: AgentRecord<object>, resumed: number): string {
-  const spent = cost === undefined ? "" : `, ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
+  const spent = cost === undefined ? "" : `, ${costText(cost)}`;
   const known = resumed === 0 ? "" : ` (${count(resumed)} had been played already)`;
   return `Demonstrations: ${count(kept)} of ${plural(attempts - errors, "attempt")} kept${known}, ${plural(rows, "conversation")}; ${plural(usage.requests, "call")}${spent}`;
 }

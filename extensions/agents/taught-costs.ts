@@ -42,8 +42,8 @@ export async function costsOf(
   const sampled = evaluation.temperature === 0 ? 0 : evaluation.k;
   const greedy = sampled === 0 || evaluation.greedy;
   const ways = [...(sampled === 0 ? [] : [plural(sampled, "attempt")]), ...(greedy ? ["a greedy one"] : [])];
-  const local =
-    engine.kind === "local" ? await readModelConfig(join(await folderOf(reinforcement, onDownload), "config.json")) : undefined;
+  const folderOf = () => modelFolder(reinforcement, onDownload, trainingUse(reinforcement));
+  const local = engine.kind === "local" ? await readModelConfig(join(await folderOf(), "config.json")) : undefined;
   const load = otherLoad();
   // It opens the runtime: one that is missing is refused before a teacher is paid.
   const peak = local === undefined || engine.kind !== "local" ? undefined : await measurePeak({ threads: engine.threads });
@@ -148,8 +148,4 @@ export function lengthsOf(demonstrations: string): Lengths {
 /** Tokens of a step that are computed: what its conversations share is computed once, though each counts it. */
 export function computedTokens({ whole, shared }: Omit<Lengths, "said">, tokensPerStep: number): number {
   return shared + Math.ceil(tokensPerStep / Math.max(1, shared + whole)) * whole;
-}
-
-function folderOf(config: TrainingConfig, onDownload: CodeOptions["onDownload"]): Promise<string> {
-  return modelFolder(config, onDownload, trainingUse(config));
 }

@@ -7,15 +7,13 @@ import { Semaphore } from "../../src/core/semaphore.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { plural } from "../../src/terminal/format.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
-import type { AttemptingAgent } from "../agents/agent-attempts.ts";
-import { guardedAgent, openAgent, rewardError } from "../agents/agent-attempts.ts";
+import { type AttemptingAgent, guardedAgent, openAgent, rewardError } from "../agents/agent-attempts.ts";
 import { newKey, serveByKey } from "../agents/keys.ts";
 import { emit, messageModel, wholeReply } from "../agents/teacher.ts";
 import type { AgentTraining } from "../agents/train-agent.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { InferenceModel } from "../inference/model.ts";
-import type { RunningInference } from "../inference/server.ts";
-import { unknownRoute } from "../inference/server.ts";
+import { type RunningInference, unknownRoute } from "../inference/server.ts";
 import {
   answerFields,
   callingPolicies,
@@ -163,6 +161,13 @@ async function leaksIn<T extends TaskRequest>(tasks: readonly T[], trial: Trial<
   return leaks;
 }
 
+interface TrialParts<T extends TaskRequest> {
+  readonly check: AgentCheck<T>;
+  readonly server: RunningInference;
+  readonly byKey: Map<string, InferenceModel>;
+  readonly agent: AttemptingAgent<T>;
+}
+
 /** An agent with an endpoint in place of its model, at which lazy policies answer, and what was seen of it. */
 class Trial<T extends TaskRequest> {
   readonly tools = new Set<string>();
@@ -171,10 +176,7 @@ class Trial<T extends TaskRequest> {
   /** The number of policies that solve each task that was attempted. */
   readonly solvers = new Map<T, number>();
   readonly errors: Record<string, number> = {};
-  readonly #check: AgentCheck<T>;
-  readonly #server: RunningInference;
-  readonly #byKey: Map<string, InferenceModel>;
-  readonly #agent: AttemptingAgent<T>;
+  readonly #parts: TrialParts<T>;
   #hasParameters = false;
   readonly #heard = { attempts: 0, silent: 0 };
   /** The first error that the agent raised by itself before it asked a model. */
@@ -182,16 +184,8 @@ class Trial<T extends TaskRequest> {
   /** Counts of the policies that call tools. */
   readonly #asked = { attempts: 0, requests: 0, tokens: 0 };
 
-  private constructor(
-    check: AgentCheck<T>,
-    server: RunningInference,
-    byKey: Map<string, InferenceModel>,
-    agent: AttemptingAgent<T>,
-  ) {
-    this.#check = check;
-    this.#server = server;
-    this.#byKey = byKey;
-    this.#agent = agent;
+  private constructor(parts: TrialParts<T>) {
+    this.#parts = parts;
   }
 
   static async open<T extends TaskRequest>(check: AgentCheck<T>, signal: AbortSignal): Promise<Trial<T>> {
@@ -199,8 +193,8 @@ class Trial<T extends TaskRequest> {
     const byKey = new Map<string, InferenceModel>();
     const server = await serveByKey(byKey);
     try {
-      const played = await openAgent<T>({ agent, reward, timeoutMs, signal }, { baseUrl: `${server.baseUrl}/v1` });
-      return new Trial(check, server, byKey, played);
+      const opened = await openAgent<T>({ agent, reward, timeoutMs, signal }, { baseUrl: `${server.baseUrl}/v1` });
+      return new Trial({ check, server, byKey, agent: opened });
     } catch (error) {
       await server.close();
       throw error;
@@ -221,7 +215,7 @@ class Trial<T extends TaskRequest> {
 
   /** Plays a policy against the tasks, as many as its time allows. @returns the scores of those that have one */
   async play(policy: LazyPolicy): Promise<Map<T, Score>> {
-    const { tasks, policyMs = 6_000, concurrency = 4, onProgress = () => {} } = this.#check;
+    const { tasks, policyMs = 6_000, concurrency = 4, onProgress = () => {} } = this.#parts.check;
     onProgress(policy.name);
     const until = performance.now() + policyMs;
     const places = new Semaphore(concurrency);
@@ -259,9 +253,10 @@ class Trial<T extends TaskRequest> {
           refusal ??= reasonOf(error);
       },
     );
-    this.#byKey.set(apiKey, model);
+    const { byKey, agent } = this.#parts;
+    byKey.set(apiKey, model);
     const fault = () => (refusal === undefined ? undefined : `a request of the agent was refused: ${refusal}`);
-    const { outcome } = await this.#agent.attempt(task, { apiKey, fault, end: () => this.#byKey.delete(apiKey) });
+    const { outcome } = await agent.attempt(task, { apiKey, fault, end: () => byKey.delete(apiKey) });
     this.#heard.attempts++;
     if (requests === 0) {
       this.#heard.silent++;
@@ -296,8 +291,8 @@ class Trial<T extends TaskRequest> {
   }
 
   async close(): Promise<void> {
-    await this.#agent.close();
-    await this.#server.close();
+    await this.#parts.agent.close();
+    await this.#parts.server.close();
   }
 }
 

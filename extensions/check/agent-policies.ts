@@ -3,9 +3,8 @@ import { shownTools } from "../../src/chat/reply.ts";
 import type { AssistantMessage, Message } from "../../src/core/messages.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
-import type { Tool } from "../../src/tools/tool.ts";
 import { type View, words } from "./play.ts";
-import { guessedCall, guessedObject } from "./policies.ts";
+import { calling, guessedCall, guessedObject, lastUserText } from "./policies.ts";
 
 /** The view of a policy at a turn: the request, and the tools that it called before. */
 export interface LazyView extends View {
@@ -27,13 +26,12 @@ const say = (name: string, content: (view: LazyView, task: TaskRequest) => strin
   name,
   act: (view, task) => words(content(view, task)),
 });
-const lastOfUser = ({ conversation }: View) => conversation.findLast(({ role }) => role === "user")?.content ?? "";
 const closing = "Done.";
 
 export const silentPolicies: readonly LazyPolicy[] = [
   say("says nothing", () => ""),
   say(`says "${closing}"`, () => closing),
-  say("repeats the prompt", lastOfUser),
+  say("repeats the prompt", lastUserText),
   say("declines", () => "Sorry, I cannot."),
 ];
 
@@ -46,16 +44,15 @@ export function callingPolicies(tools: readonly string[]): LazyPolicy[] {
     ...{ name, calls: true },
     act: (view) => {
       const next = view.tools.find((tool) => tool.name === order[view.called.length]);
-      return next === undefined ? words(closing) : calls(next, view);
+      return next === undefined ? words(closing) : calling(guessedCall(next, view.conversation));
     },
   });
   const random: LazyPolicy = {
     ...{ name: "calls random tools with random arguments", calls: true },
     act: (view) => {
-      const stream = randomStream(0, "random-agent-policy", lastOfUser(view), view.called.length);
+      const stream = randomStream(0, "random-agent-policy", lastUserText(view), view.called.length);
       if (view.tools.length === 0 || view.called.length >= maxCalls || stream.chance(0.3)) return words(closing);
-      const call = guessedCall(stream.pick(view.tools), view.conversation, stream);
-      return { ...words(""), toolCalls: [call] };
+      return calling(guessedCall(stream.pick(view.tools), view.conversation, stream));
     },
   };
   if (tools.length === 0) return [];
@@ -65,11 +62,6 @@ export function callingPolicies(tools: readonly string[]): LazyPolicy[] {
     random,
   ];
 }
-
-const calls = (tool: Tool, { conversation }: View): AssistantMessage => ({
-  ...words(""),
-  toolCalls: [guessedCall(tool, conversation)],
-});
 
 /** The most constant answers, and fields, that are tried; characters of the answer that has all. */
 const [maxConstants, maxFields, maxCharacters] = [6, 6, 4000];
@@ -135,7 +127,7 @@ export function lazyAnswer(policy: LazyPolicy, request: ConversationRequest, tas
       : toolChoice === "required"
         ? tools[0]
         : undefined;
-  if (forced !== undefined) return calls(forced, view);
+  if (forced !== undefined) return calling(guessedCall(forced, messages));
   if (message.content === "" || form === undefined) return message;
   return words(JSON.stringify(form === "json" ? { answer: message.content } : formed(form.schema, message.content, messages)));
 }

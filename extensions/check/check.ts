@@ -3,6 +3,7 @@ import { optionsDoor } from "../../src/core/door.ts";
 import { reasonOf } from "../../src/core/errors.ts";
 import { mean } from "../../src/core/mean.ts";
 import { reachesOne, succeeded } from "../../src/core/outcome.ts";
+import type { Group } from "../../src/core/trajectory.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import {
   type Environment,
@@ -131,6 +132,18 @@ const signalTasks = 64;
 /** The success of a performance: 1 or 0. */
 const successOf = ({ reward, scores }: Performance["score"]) => Number(reachesOne(scores?.success ?? reward));
 
+/** The success over tasks, each a group. */
+export function successIn(groups: readonly Group[], seed: number): Estimate {
+  const shares = groups.map(({ trajectories }) => mean(trajectories.map((trajectory) => Number(succeeded(trajectory)))));
+  return meanInterval(shares, { seed });
+}
+
+/** The share of groups whose rewards are not all equal. */
+export function signalIn(groups: readonly Group[], seed: number): Estimate {
+  const differ = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
+  return meanInterval(differ, { seed });
+}
+
 /** Measures what a model can do in an environment before training. */
 export async function checkModel(
   environment: Environment,
@@ -140,26 +153,20 @@ export async function checkModel(
 ): Promise<ModelReport> {
   const groupsOf = (on: readonly Task[], name: string, groupSize: number, temperature: number) =>
     rolloutGroups(engine, chat, environment, on, { ...rollout, name, groupSize, temperature, seed });
-  const shares = (groups: Awaited<ReturnType<typeof groupsOf>>) =>
-    meanInterval(
-      groups.map(({ trajectories }) => mean(trajectories.map((trajectory) => Number(succeeded(trajectory))))),
-      { seed },
-    );
   onProgress("the model at temperature 0");
-  const greedy = shares(await groupsOf(tasks, "check-greedy", 1, 0));
+  const greedy = successIn(await groupsOf(tasks, "check-greedy", 1, 0), seed);
   onProgress("the model at temperature 1");
   const attempts = 4;
-  const sampled = shares(await groupsOf(tasks, "check-sampled", attempts, 1));
+  const sampled = successIn(await groupsOf(tasks, "check-sampled", attempts, 1), seed);
   onProgress("groups of a training step");
   const source =
     (await environment.size("train")) > 0
       ? await trainingTasks(environment, 0, Math.min(tasks.length, signalTasks), seed)
       : tasks;
   const groups = await groupsOf(source, "check-signal", rollout.groupSize, rollout.temperature);
-  const hasSignal = groups.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
   const starts = [];
   for (const task of tasks.slice(0, 100)) starts.push(await whileEpisode(environment, task, 0, (started) => started));
   const lengths = starts.map(({ messages, tools }) => chat.open(messages, tools).ids.length);
   const prompt = { mean: mean(lengths), longest: Math.max(...lengths) };
-  return { prompt, greedy, sampled, attempts, signal: meanInterval(hasSignal, { seed }), groupSize: rollout.groupSize };
+  return { prompt, greedy, sampled, attempts, signal: signalIn(groups, seed), groupSize: rollout.groupSize };
 }

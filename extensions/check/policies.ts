@@ -10,7 +10,7 @@ export interface DegeneratePolicy {
   script(task: string, expert: readonly Message[]): Script;
 }
 
-const lastUserText = ({ conversation }: View) => conversation.findLast(({ role }) => role === "user")?.content ?? "";
+export const lastUserText = ({ conversation }: View) => conversation.findLast(({ role }) => role === "user")?.content ?? "";
 
 function always(name: string, content: (view: View) => string): DegeneratePolicy {
   return { name, script: () => (view) => words(content(view)) };
@@ -109,7 +109,7 @@ function randomScript(random: Random): Script {
   };
 }
 
-const calling = (call: ToolCall): AssistantMessage => ({ role: "assistant", content: "", toolCalls: [call] });
+export const calling = (call: ToolCall): AssistantMessage => ({ role: "assistant", content: "", toolCalls: [call] });
 
 /** Arguments from what was said: ids of the last results, names and numbers of the request, the first of several choices. */
 export function guessedCall(tool: Tool, conversation: readonly Message[], random?: Random): ToolCall {

@@ -1,6 +1,5 @@
 import type { Chat } from "../../src/chat/chat.ts";
 import { mean, median } from "../../src/core/mean.ts";
-import { succeeded } from "../../src/core/outcome.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import { type Environment, splitWithTasks, type Task } from "../../src/environments/environment.ts";
 import { whileEpisode } from "../../src/environments/lifetime.ts";
@@ -11,7 +10,7 @@ import type { TrainingConfig } from "../../src/training/config/settings.ts";
 import { evaluationTasks } from "../../src/training/config/tasks.ts";
 import { chanceOf, inPrompt, playersOf } from "../answers/players.ts";
 import type { AnswerTask, Comparison } from "../answers/tasks.ts";
-import { policySuccesses } from "./check.ts";
+import { policySuccesses, signalIn, successIn } from "./check.ts";
 import { blindPolicies, chancePolicy } from "./policies.ts";
 
 /** The facts about tasks that decide whether a small model can learn them by rewards. */
@@ -89,15 +88,9 @@ async function played(
   const { seed } = rollout;
   const groups = (name: string, groupSize: number, temperature: number) =>
     rolloutGroups(engine, chat, environment, tasks, { ...rollout, name, groupSize, temperature });
-  const shares = (of: Awaited<ReturnType<typeof groups>>) =>
-    of.map(({ trajectories }) => mean(trajectories.map((trajectory) => Number(succeeded(trajectory)))));
   const sampled = await groups("scan-sampled", rollout.groupSize, rollout.temperature);
-  const hasSignal = sampled.map(({ trajectories }) => Number(new Set(trajectories.map(({ reward }) => reward)).size > 1));
-  return {
-    greedy: meanInterval(shares(await groups("scan-greedy", 1, 0)), { seed }),
-    sampled: meanInterval(shares(sampled), { seed }),
-    signal: meanInterval(hasSignal, { seed }),
-  };
+  const greedy = await groups("scan-greedy", 1, 0);
+  return { greedy: successIn(greedy, seed), sampled: successIn(sampled, seed), signal: signalIn(sampled, seed) };
 }
 
 /**

@@ -3,7 +3,7 @@ import { ToolError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type { Random } from "../../src/core/random.ts";
 import { type DefinedTask, defineEnvironment } from "../../src/environments/define.ts";
-import type { Environment, Expert } from "../../src/environments/environment.ts";
+import type { Environment, Episode } from "../../src/environments/environment.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 import { drawnTasks, lastNumber } from "./tasks.ts";
 import { calculate, drawProblem, type Problem } from "./word-problems.ts";
@@ -31,34 +31,40 @@ function drawChoice({ numbers }: Problem, random: Random): Choice {
   return { operation: random.pick(operations), numbers: first === a ? [a, b] : [b, a] };
 }
 
-/** @param act the messages of an answer @param rewardOf of a whole conversation */
-function expertOf(
-  act: (choice: Choice) => readonly Message[],
-  rewardOf: (problem: Problem, conversation: readonly Message[]) => number,
-): Expert<DefinedTask<Problem>> {
-  return {
-    play: ({ request }) => {
-      const messages = act(request);
-      return { messages, score: { reward: rewardOf(request, messages) } };
-    },
+interface Answering {
+  readonly name: string;
+  readonly system: string;
+  /** The tools and limits of an episode. */
+  readonly shown: Pick<Episode, "tools" | "limits">;
+  readonly act: (choice: Choice) => Message[];
+  /** The reward of a whole conversation. */
+  readonly rewardOf: (problem: Problem, conversation: readonly Message[]) => number;
+}
+
+function problemEnvironment({ name, system, shown, act, rewardOf }: Answering): Environment<DefinedTask<Problem>> {
+  const environment = defineEnvironment<Problem>({
+    ...{ name, system, tasks },
+    start: (problem) => ({ ...shown, reward: ({ conversation }) => rewardOf(problem, conversation) }),
+    demonstrate: (problem, random) => act(drawChoice(problem, random)),
+  });
+  const play = ({ request }: DefinedTask<Problem>) => {
+    const messages = act(request);
+    return { messages, score: { reward: rewardOf(request, messages) } };
   };
+  return { ...environment, expert: { play } };
 }
 
 const lastText = (conversation: readonly Message[]) => conversation.at(-1)?.content ?? "";
 
 /** Word problems whose answer is the calculation, such as "12 + 7". `retrograde-rl demo smollm2` trains in it. */
 export function calculationEnvironment(): Environment<DefinedTask<Problem>> {
-  const act = ({ numbers: [a, b], operation }: Choice): Message[] => [{ role: "assistant", content: `${a} ${operation} ${b}` }];
-  const rewardOf = ({ answer }: Problem, conversation: readonly Message[]) =>
-    calculated(lastText(conversation)) === answer ? 1 : 0;
-  const environment = defineEnvironment<Problem>({
+  return problemEnvironment({
     name: "calculation",
     system: "Write the calculation that solves the problem, such as 3 + 4. Nothing else.",
-    tasks,
-    start: (problem) => ({ tools: [], reward: ({ conversation }) => rewardOf(problem, conversation) }),
-    demonstrate: (problem, random) => act(drawChoice(problem, random)),
+    shown: { tools: [] },
+    act: ({ numbers: [a, b], operation }) => [{ role: "assistant", content: `${a} ${operation} ${b}` }],
+    rewardOf: ({ answer }, conversation) => Number(calculated(lastText(conversation)) === answer),
   });
-  return { ...environment, expert: expertOf(act, rewardOf) };
 }
 
 /** Two decimals: a quotient that is not whole would be many tokens. No wrong one becomes the answer by it. */
@@ -78,32 +84,22 @@ const calculator = defineTool({
 
 /** The same problems with a calculator that is called: one turn calls it, the next one answers. */
 export function calculatorEnvironment(): Environment<DefinedTask<Problem>> {
-  const act = ({ numbers: [a, b], operation }: Choice): Message[] => {
-    const result = rounded(calculate(a, operation, b));
-    return [
-      {
-        role: "assistant",
-        content: "",
-        toolCalls: [{ name: calculator.name, arguments: { expression: `${a} ${operation} ${b}` } }],
-      },
-      { role: "tool", name: calculator.name, content: result },
-      { role: "assistant", content: result },
-    ];
-  };
-  const rewardOf = ({ answer }: Problem, conversation: readonly Message[]) =>
-    calculatedBy(conversation).includes(answer) && lastNumber(lastText(conversation)) === answer ? 1 : 0;
-  const environment = defineEnvironment<Problem>({
+  return problemEnvironment({
     name: "calculator",
     system: "Solve the problem with the calculator.",
-    tasks,
-    start: (problem) => ({
-      tools: [calculator],
-      limits: { turns: 2 },
-      reward: ({ conversation }) => rewardOf(problem, conversation),
-    }),
-    demonstrate: (problem, random) => act(drawChoice(problem, random)),
+    shown: { tools: [calculator], limits: { turns: 2 } },
+    act: ({ numbers: [a, b], operation }) => {
+      const call = { name: calculator.name, arguments: { expression: `${a} ${operation} ${b}` } };
+      const result = rounded(calculate(a, operation, b));
+      return [
+        { role: "assistant", content: "", toolCalls: [call] },
+        { role: "tool", name: calculator.name, content: result },
+        { role: "assistant", content: result },
+      ];
+    },
+    rewardOf: ({ answer }, conversation) =>
+      Number(calculatedBy(conversation).includes(answer) && lastNumber(lastText(conversation)) === answer),
   });
-  return { ...environment, expert: expertOf(act, rewardOf) };
 }
 
 /** The results of the calculator. An answer counts if it is one of them: who calls it in vain and knows the answer has not used it. */

@@ -1,7 +1,5 @@
-import type { Completion } from "../../src/completions/answer.ts";
-import { complete } from "../../src/completions/client.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
-import type { AgentFunction, AgentRun, AgentTraining } from "../agents/train-agent.ts";
+import type { AgentFunction, AgentTraining } from "../agents/train-agent.ts";
 
 /** An evaluation of another package, as `trainAgent` and `evaluateAgent` take it. */
 export interface Evals<T extends TaskRequest> {
@@ -15,13 +13,4 @@ export function textOf(answer: unknown): string {
   if (typeof answer === "string") return answer;
   const { text } = (answer ?? {}) as { readonly text?: unknown };
   return typeof text === "string" ? text : (JSON.stringify(answer) ?? "");
-}
-
-/** One answer of the model to messages: the agent of an evaluation that has none. */
-export function answerTo(
-  messages: readonly object[],
-  { baseUrl, apiKey, name, signal }: Pick<AgentRun, "baseUrl" | "apiKey" | "name" | "signal">,
-  more: object = {},
-): Promise<Completion> {
-  return complete({ baseUrl, apiKey, retries: 0 }, { model: name, messages, ...more }, signal);
 }

@@ -3,13 +3,14 @@ import { createRequire } from "node:module";
 import { dirname, join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { z } from "zod";
+import { complete } from "../../src/completions/client.ts";
 import { door, nearestIssue } from "../../src/core/door.ts";
 import { ConfigError, EnvError, reasonOf } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { requireFile } from "../../src/files/bounded.ts";
 import { loadModule } from "../../src/training/config/config-file.ts";
-import { answerTo, type Evals, textOf } from "./evals.ts";
+import { type Evals, textOf } from "./evals.ts";
 
 const any = z.unknown().optional();
 /** Grading belongs to promptfoo; what a provider is asked, or asked with, does not. */
@@ -128,7 +129,10 @@ export async function fromPromptfoo(file: string): Promise<Evals<PromptfooTask>>
   if (tasks.length === 0) throw new ConfigError(file, "no tests", { expected: "at least one test" });
   return {
     tasks,
-    agent: async (prompt, model) => (await answerTo(messagesOf(prompt), model)).content,
+    agent: async (prompt, { baseUrl, apiKey, name, signal }) => {
+      const asked = { model: name, messages: messagesOf(prompt) };
+      return (await complete({ baseUrl, apiKey, retries: 0 }, asked, signal)).content;
+    },
     reward: async ({ task: { prompt, test, template }, answer }) => {
       let seen: string | undefined;
       const answering: Provider = async (shown) => {

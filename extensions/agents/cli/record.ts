@@ -8,7 +8,7 @@ import { count, percent, plural } from "../../../src/terminal/format.ts";
 import { interruptedExitCode, interruptible } from "../../../src/terminal/interrupt.ts";
 import { commandPrefix, quoted, shownPath } from "../../../src/terminal/invocation.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
-import { pricesOf } from "../prices.ts";
+import { costText, pricesOf } from "../prices.ts";
 import { type AgentRecord, recordAgent } from "../record-agent.ts";
 import { attemptsFile } from "../record-file.ts";
 import type { AgentTeacher } from "../scripted-teacher.ts";
@@ -86,7 +86,7 @@ export function keptLines(record: AgentRecord<object>, keep: string, out: string
   const { attempts, errors, kept, rows, unreadable, errorCounts, usage, cost } = record;
   const scored = attempts - errors;
   const { requests, promptTokens, completionTokens, unreported } = usage;
-  const price = cost === undefined ? "" : `: ${cost.total.toFixed(cost.total < 1 ? 4 : 2)} ${cost.currency}`;
+  const price = cost === undefined ? "" : `: ${costText(cost)}`;
   const counted = promptTokens + completionTokens === 0 && unreported === 0 ? "no tokens: it is a script" : undefined;
   const lacking = unreported === 0 ? "" : `, without ${plural(unreported, "answer")} whose tokens it did not report`;
   return [

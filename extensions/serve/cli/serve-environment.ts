@@ -8,45 +8,24 @@ import { loadConfigFile } from "../../../src/training/config/config-file.ts";
 import { httpDefaults } from "../../http/server.ts";
 import { environmentWires, serveEnvironment, serverDefaults } from "../../remote/server/serve-environment.ts";
 import type { RunningEnvironmentServer } from "../../remote/server/settings.ts";
-
-const count = (least: number) => z.coerce.number().int().min(least);
+import { count, httpLimits, keysOf, listeningFlags, parsedFlags } from "./flags.ts";
 
 /** Flags of `retrograde-rl serve --env`, checked. The rest belongs to settings. */
 const flagsSchema = z.looseObject({
   as: z.string().optional(),
   config: z.string().optional(),
-  host: z.string().default(serverDefaults.host),
-  port: count(0).max(65_535).default(serverDefaults.port),
-  key: z.array(z.string().min(1)).default([]),
+  ...listeningFlags(serverDefaults.port, httpDefaults.maxBytes / 2 ** 20),
   maxSessions: count(1).default(serverDefaults.sessions),
-  maxBody: count(1).default(httpDefaults.maxBytes / 2 ** 20),
-  maxConnections: count(1).default(httpDefaults.connections),
-  requestTimeout: count(1).default(httpDefaults.requestMs / 1000),
   sessionTimeout: count(1).default(serverDefaults.sessionMs / 1000),
 });
 
-/** @throws ConfigError naming the flag that is wrong */
-export function parsedFlags<T extends z.ZodType>(schema: T, flags: unknown): z.output<T> {
-  const parsed = schema.safeParse(flags);
-  if (parsed.success) return parsed.data;
-  const [{ path, message } = { path: [], message: "another value" }] = parsed.error.issues;
-  throw new ConfigError(`--${String(path[0]).replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`, undefined, {
-    expected: message,
-  });
-}
-
 /**
  * Serves an environment, a configuration file's own included, to clients of another protocol.
- * @param keys besides those of the flags
  * @throws ConfigError for a wire or an environment that does not exist
  */
-export async function startEnvironmentServer(
-  flags: unknown,
-  keys: readonly string[],
-  screen: Screen,
-): Promise<RunningEnvironmentServer> {
+export async function startEnvironmentServer(flags: unknown, screen: Screen): Promise<RunningEnvironmentServer> {
   const given = parsedFlags(flagsSchema, flags);
-  const { as, host, port, key, maxSessions, maxBody, maxConnections, requestTimeout, sessionTimeout } = given;
+  const { as, host, port, maxSessions, sessionTimeout } = given;
   const wire = environmentWires.find((name) => name === as);
   if (wire === undefined)
     throw new ConfigError("--as", as, {
@@ -57,17 +36,8 @@ export async function startEnvironmentServer(
   const config = resolveConfig(user, settingsOf(serveEnvironmentFlags, given as Parameters<typeof settingsOf>[1]));
   const environment = environmentOf(config, user);
   const server = await serveEnvironment({
-    environment,
-    as: wire,
-    host,
-    port,
-    keys: [...key, ...keys],
-    sessions: maxSessions,
-    sessionMs: sessionTimeout * 1000,
-    maxBytes: maxBody * 2 ** 20,
-    connections: maxConnections,
-    requestMs: requestTimeout * 1000,
-    seed: config.seed,
+    ...{ environment, as: wire, host, port, keys: keysOf(given), ...httpLimits(given) },
+    ...{ sessions: maxSessions, sessionMs: sessionTimeout * 1000, seed: config.seed },
     episodeTimeoutMs: config.rollout.episodeTimeoutMs,
     maxTurns: config.rollout.maxTurns,
   });

@@ -1,28 +1,97 @@
-import { expect, test, vi } from "vitest";
+import { basename } from "node:path";
+import { beforeEach, expect, test, vi } from "vitest";
 import { createScreen } from "../../../src/terminal/screen.ts";
-import { startInference } from "./serve.ts";
+import type { InferenceOptions } from "../../inference/server.ts";
+import { named, serveCommand, startInference } from "./serve.ts";
+import { startEnvironmentServer } from "./serve-environment.ts";
 
 const order = vi.hoisted((): string[] => []);
-const names = ["a", "b"];
+let engines = 0;
+let served: InferenceOptions | undefined;
 vi.mock(import("../../local/engine.ts"), () => ({
-  createLocalEngine: async () => {
-    const name = names.shift();
+  createLocalEngine: async ({
+    threads,
+    slots,
+    decode,
+  }: {
+    threads: number;
+    slots: number;
+    decode: (ids: number[]) => string;
+  }) => {
+    const name = "ab"[engines++];
     return {
       info: { maxLength: 64, vocabularySize: 8, capabilities: [] },
-      sample: async () => void order.push(`${name} samples`),
-      dispose: async () => {},
+      sample: async () => void order.push(`${name} samples with ${threads} threads, ${slots} slots, ${typeof decode([0])}`),
+      dispose: async () => void order.push(`${name} is gone`),
     } as never;
   },
 }));
 vi.mock(import("../../inference/server.ts"), async (original) => ({
   ...(await original()),
-  serveInference: async () => {
+  serveInference: async (options) => {
     order.push("listens");
-    return { baseUrl: "http://x", close: async () => {} };
+    served = options;
+    return { baseUrl: "http://x", close: async () => void order.push("closes") };
   },
 }));
+let text = "";
+const screen = createScreen({ write: (part: string) => (text += part) });
+beforeEach(() => {
+  [engines, text, served] = [0, "", undefined];
+  order.length = 0;
+});
 
 test("each model samples once before clients are let in: its sessions are not made while one waits", async () => {
-  await startInference({ model: ["a=default", "b=default"] }, createScreen({ write: () => {} }));
-  expect(order).toEqual(["a samples", "b samples", "listens"]);
+  const server = await startInference({ model: ["a=default", "b=default"], threads: "3" }, screen);
+  await server.close();
+  const samples = (name: string) => `${name} samples with 3 threads, 32 slots, string`;
+  expect(order).toEqual([samples("a"), samples("b"), "listens", "closes", "a is gone", "b is gone"]);
+});
+
+test("a server has its flags' address, keys and limits, and its models under their names", async () => {
+  const flags = { host: "::1", port: "1", key: ["k"], maxBody: "2", maxConnections: "3", requestTimeout: "4" };
+  await startInference({ ...flags, model: ["small=default"] }, screen);
+  expect(served).toMatchObject({
+    ...{ host: "::1", port: 1, keys: ["k"] },
+    limits: { maxBytes: 2 * 2 ** 20, connections: 3, requestMs: 4000 },
+  });
+  expect([...(served?.models.keys() ?? [])]).toEqual(["small"]);
+  expect(served?.models.get("small")?.chat).toBeDefined();
+  expect(served).not.toHaveProperty("log");
+  expect(text).toMatch(/^Inference server at http:\/\/x: chat completions at http:\/\/x\/v1\n {2}model small \(.*office\)\n$/);
+});
+
+test("without models the bundled one is served under its folder's name; --verbose prints requests", async () => {
+  await startInference({ verbose: true }, screen);
+  const [name] = served?.models.keys() ?? [];
+  expect(name).toBe(basename(name ?? ""));
+  text = "";
+  served?.log?.({ path: "/v1/models", status: 200, ms: 1.6 });
+  expect(text).toBe("/v1/models 200 2 ms\n");
+  await expect(startInference({ model: ["a=default", "a=default"] }, screen)).rejects.toThrow(
+    /--model is "a"; expected each name once/,
+  );
+});
+
+test.each([
+  ["a=b=c", { name: "a", what: "b=c" }],
+  ["./models/a", { name: undefined, what: "./models/a" }],
+  ["=b", { name: "", what: "b" }],
+])("the model %s", (given, expected) => {
+  expect(named.parse(given)).toEqual(expected);
+});
+
+test.each([
+  [{}, /serve is "nothing"; expected "--inference" or "--env"/],
+  [{ inference: true, env: "office" }, /serve is "several interfaces"/],
+  [{ inference: true, as: "ors" }, /serve is "several interfaces"/],
+  [{ env: "office" }, /--as is .*expected "openenv" or "ors"/],
+  [{ env: "office", as: "grpc" }, /--as is "grpc"; expected "openenv" or "ors"/],
+])("%j serves nothing", async (flags, message) => {
+  await expect((async () => serveCommand(flags, screen))()).rejects.toThrow(message);
+});
+
+test("sessions of an environment are checked", async () => {
+  for (const flags of [{ maxSessions: "0" }, { sessionTimeout: "none" }])
+    await expect(startEnvironmentServer({ as: "ors", ...flags }, screen)).rejects.toThrow(/--(max-sessions|session-timeout)/);
 });

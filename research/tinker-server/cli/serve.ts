@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
+import { parsedFlags } from "../../../extensions/serve/cli/flags.ts";
 import { namedModels, serverFlags, untilInterrupted } from "../../../extensions/serve/cli/serve.ts";
-import { parsedFlags } from "../../../extensions/serve/cli/serve-environment.ts";
 import type { Screen } from "../../../src/terminal/screen.ts";
 import { type ServedModel, serveModel } from "../local-model.ts";
 import { type RunningServer, startTinkerServer } from "../server.ts";
