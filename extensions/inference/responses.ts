@@ -197,11 +197,6 @@ function withIds({ message }: ConversationReply, id: string): Message {
 /** Items as messages: reasoning, text and calls that follow each other are one message of the assistant. */
 function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
   const names = new CallNames();
-  for (const item of kept.values()) {
-    const known = itemSchema.safeParse(item);
-    if (known.success && known.data.type === "function_call")
-      names.call(known.data.call_id, known.data.name, known.data.arguments);
-  }
   const messages: Message[] = [];
   let said: { content?: string; reasoning?: string; calls: NonNullable<AssistantMessage["toolCalls"]>[number][] } | undefined;
   const close = () => {
@@ -219,6 +214,9 @@ function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
       speak().calls.push(names.call(item.call_id, item.name, item.arguments));
     } else if (item.type === "function_call_output") {
       close();
+      // A call of an answer that is kept may not be among the items.
+      const call = itemSchema.safeParse(kept.get(`fc_${item.call_id}`)).data;
+      if (call?.type === "function_call") names.call(call.call_id, call.name, call.arguments);
       messages.push(names.answer(item.call_id, item.output, "input.call_id"));
     } else if (item.type !== "item_reference" && item.role === "assistant") {
       if (said?.content !== undefined || (said?.calls.length ?? 0) > 0) close();
