@@ -68,7 +68,7 @@ export interface MastraEvals<Input> {
 export function fromMastra<Input>(evals: MastraEvals<Input>): Evals<EvalTask<Input>> {
   checkMastra({ ...evals });
   const { data, scorers, target } = evals;
-  const run = scorers.map((scorer) => (sample: object) => scorer.run(sample as never));
+  const run = scorers.map((scorer) => async (sample: never) => (await scorer.run(sample)).score);
   return {
     tasks: data.map(({ input, groundTruth }) => taskOf(input, groundTruth)),
     agent: typeof target === "function" ? target : async (_, { task }) => (await target.generate(task.input)).text,
