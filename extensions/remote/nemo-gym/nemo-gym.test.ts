@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import type { CallAnswer, Episode } from "../../../src/environments/environment.ts";
 import { createEnvironment } from "../../../src/environments/registry.ts";
+import { HttpClient } from "../shared/http.ts";
+import { NemoGymSession } from "./session.ts";
 
 let server: Server | undefined;
 afterEach(() => {
@@ -198,4 +200,60 @@ test("a GymnasiumServer: a reward with every step, and the end", async () => {
   expect(seen[2].body).toMatchObject({ goal: 3, response: { output: [{ type: "message", content: [{ text: "3" }] }] } });
   at = 1;
   await expect((await start(name)).reply({ role: "assistant", content: "3" })).rejects.toThrow(/observation of POST \/step/);
+});
+
+test("a GymnasiumServer: calls have ids of their own step, other tools are not its own, and being cut off is an end", async () => {
+  const step = { observation: "seen", reward: 0.5, terminated: false, truncated: false, info: null };
+  let answer: object = { ...step, info: { tool_outputs: [{ call_id: "mine", output: "7" }], note: 1 } };
+  const { name, seen } = await serving({ "/reset": () => ({ observation: "" }), "/step": () => answer });
+  const environment = createEnvironment(name, { tasks: { train: file }, rewards: "turns", maxOutput: 6 });
+  expect(environment).toMatchObject({ name, splits: ["train"], turnRewards: true, replayable: false });
+  expect([await environment.size("train"), await environment.size("test")]).toEqual([3, 0]);
+  const episode = await environment.start(await environment.task("train", 0), 0);
+  expect(episode.messages).toHaveLength(2);
+  const call = { name: "add", arguments: { by: 1 } };
+  expect(await episode.call?.({ ...call, id: "mine" }, { signal })).toEqual({
+    ...{ content: "7\nseen", done: false, reward: 0.5 },
+  });
+  answer = { ...step, observation: "longer than six", truncated: true };
+  expect(await episode.call?.(call, { signal })).toEqual({
+    ...{ content: "longer\n[cut: the first 6 of 15 characters]", done: true, reward: 0.5 },
+  });
+  expect(await episode.call?.({ ...call, name: "other" }, { signal })).toBeUndefined();
+  const sent = seen.filter(({ path }) => path === "/step").map(({ body }) => body.response.output);
+  expect(sent).toMatchObject([[{ type: "function_call", call_id: "mine" }], [{ call_id: "call_1", arguments: '{"by":1}' }]]);
+  expect(await episode.score([])).toEqual({ reward: 0 });
+});
+
+test("cookies are kept by name, also those of other routes, and without their attributes", async () => {
+  const cookies: (string | undefined)[] = [];
+  server = createServer((request, response) => {
+    cookies.push(request.headers.cookie);
+    response.setHeader("set-cookie", ["a=1; Path=/", ` b = x=${cookies.length}; Secure`, "=none", "nothing"]);
+    request.resume().on("end", () => response.end("{}"));
+  });
+  const listening = server;
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  const http = new HttpClient({
+    ...{ base: `http://127.0.0.1:${(listening.address() as AddressInfo).port}`, spoken: "x", timeoutMs: 20_000 },
+    ...{ maxBytes: 1000, headers: {}, secrets: [] },
+  });
+  const session = new NemoGymSession(http);
+  for (let i = 0; i < 3; i++) await session.post("/any", {});
+  expect(cookies).toEqual([undefined, "a=1; b=x=1", "a=1; b=x=2"]);
+});
+
+test("a row's own numbers are no scores, and a 4xx is what the model reads", async () => {
+  const { name } = await serving({
+    "/seed_session": () => ({ mcp: null }),
+    "/verify": (body) => ({ ...body, goal: 4, reward: -1, parts: { a: 1 }, share: 0.5 }),
+    "/add": ({ by }) => by,
+  });
+  const episode = await start(name);
+  expect(await episode.score(episode.messages)).toEqual({ reward: -1, scores: { share: 0.5 } });
+  expect(await add(episode, '{"by": 400}')).toEqual({ content: '{"detail":"no"}', valid: false, failure: "invalid" });
+  expect(await add(episode, '{"by": 399}')).toEqual({ content: '{"detail":"no"}' });
+  await expect(add(episode, '{"by": 500}')).rejects.toMatchObject({ problem: "refused" });
+  await expect(add(episode, '{"by": 503}')).rejects.toMatchObject({ problem: "capacity" });
+  expect(await episode.call?.({ name: "other", arguments: {} }, { signal })).toBeUndefined();
 });

@@ -277,3 +277,89 @@ test("events are read the same wherever the parts end", () => {
     }),
   );
 });
+
+test("a prompt without words is a beginning; the settings' system message is before it", async () => {
+  const { url } = await serving(() => undefined, { "/world/prompt": () => [] });
+  expect((await start(url, { system: "Play." })).messages).toEqual([
+    { role: "system", content: "Play." },
+    { role: "user", content: "Begin." },
+  ]);
+  const long = await serving(() => undefined, { "/world/prompt": () => [{ type: "text", text: "0123456789" }] });
+  expect((await start(long.url, { maxOutput: 4 })).messages).toEqual([
+    { role: "user", content: "0123\n[cut: the first 4 of 10 characters]" },
+  ]);
+});
+
+test("an environment is chosen by its name, whatever its capitals, and an unknown one is refused", async () => {
+  const { url, seen } = await serving(() => undefined, {
+    "/World/splits": () => [
+      { name: "train", type: "train" },
+      { name: "hard", type: "validation" },
+    ],
+    "/World/num_tasks": (_, body) => ({ num_tasks: body.includes("hard") ? 2 : 0 }),
+    "/World/task": () => ({ task: {}, env_name: "wORLD" }),
+  });
+  const environment = orsEnvironment("ors:test", url, { environment: "World", concurrency: 3, rewards: "turns" });
+  expect(environment).toMatchObject({ name: "ors:test", concurrency: 3, turnRewards: true, replayable: false });
+  expect(environment.splits).toEqual(["train", "validation", "test", "challenge"]);
+  await environment.open?.();
+  await environment.open?.();
+  expect(environment.splits).toEqual(["train", "hard"]);
+  expect([await environment.size("train"), await environment.size("hard"), await environment.size("test")]).toEqual([0, 2, 0]);
+  expect(seen.filter((path) => path === "/version")).toHaveLength(1);
+  await expect(start(url, { environment: "moon" })).rejects.toThrow(/environment is "moon"; expected "world" or "other"/);
+});
+
+test("an answer that keeps breaking is read four times at most, and one without an id is not read again", async () => {
+  let calls = 0;
+  const broken = await serving((_, __, response) => {
+    calls++;
+    response.write(event("task_id", "t"));
+    setTimeout(() => response.destroy(), 5);
+  });
+  await expect(act(await start(broken.url))).rejects.toMatchObject({ problem: "unreachable" });
+  expect(calls).toBe(4);
+  const nameless = await serving((_, __, response) => {
+    calls++;
+    response.write(event("chunk", "{"));
+    setTimeout(() => response.destroy(), 5);
+  });
+  await expect(act(await start(nameless.url))).rejects.toMatchObject({ problem: "unreachable" });
+  expect(calls).toBe(5);
+  const early = await serving((_, __, response) => {
+    calls++;
+    response.end(event("task_id", "t") + event("chunk", "{"));
+  });
+  await expect(act(await start(early.url))).rejects.toThrow(/the answer to the call of act is "a stream that ends early"/);
+  expect(calls).toBe(9);
+});
+
+test("tools that all tasks share are those of a server that knows no others; a call of another tool is not its own", async () => {
+  const { url, seen } = await serving(() => undefined, { "/world/tools": () => listedTools });
+  const older = await serving(() => undefined, { "/world/task_tools": undefined as never, "/world/tools": () => listedTools });
+  expect((await start(older.url, { replayable: true })).tools).toMatchObject([{ name: "act", replayable: true }]);
+  expect(older.seen).toContain("/world/tools");
+  const episode = await start(url);
+  expect(seen).not.toContain("/world/tools");
+  expect(await episode.call?.({ name: "other", arguments: {} }, { signal })).toBeUndefined();
+  expect(await episode.reply({ role: "assistant", content: "" })).toEqual({ done: true });
+});
+
+test("a session that does not begin is a fault, and one whose task is not set up is deleted", async () => {
+  const none = await serving(() => undefined, { "/create_session": (_, __, response) => void response.end(event("end", "")) });
+  await expect(start(none.url)).rejects.toThrow(/POST \/create_session is "no session"; expected an event task_id/);
+  const refused = await serving(() => undefined, {
+    "/create": (_, __, response) => void response.writeHead(500).end("boom"),
+  });
+  await expect(start(refused.url)).rejects.toThrow(/POST \/create is "500 boom"/);
+  expect(refused.seen.slice(-2)).toEqual(["/delete", "/delete_session"]);
+  const never = await serving(() => undefined, {
+    "/world/messages": (_, __, response) => void response.writeHead(503).end("still starting"),
+  });
+  await expect(start(never.url, { setupMs: 1 })).rejects.toMatchObject({ problem: "timeout" });
+  expect(never.seen.slice(-2)).toEqual(["/delete", "/delete_session"]);
+  const full = await serving(() => undefined, {
+    "/world/messages": (_, __, response) => void response.writeHead(503).end("full"),
+  });
+  await expect(start(full.url)).rejects.toMatchObject({ problem: "capacity" });
+});

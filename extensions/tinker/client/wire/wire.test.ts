@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { decodeForwardBackward, encodeForwardBackwardResult, encodeSamples } from "../../../../research/tinker-server/wire.ts";
 import { ShapeError } from "../../../../src/core/errors.ts";
-import { readBfloat16, readInt32 } from "./arrays.ts";
+import { float32Bytes, int32Bytes, int64Bytes, readBfloat16, readFloat32, readInt32, readInt64 } from "./arrays.ts";
 import { forwardRequest, forwardResult, ppoRequest, promptLogprobs, samples, stopped } from "./captures.fixture.ts";
 import { decodeForwardBackwardResult, encodeForwardBackward } from "./forward-backward.ts";
 import { decodeSamples } from "./samples.ts";
@@ -102,4 +102,54 @@ test("a bfloat16 is the upper half of a float32, and bytes may start anywhere", 
   expect(readBfloat16(Uint8Array.of(0x80, 0x3f, 0x20, 0xc0))).toEqual([1, -2.5]);
   expect(readInt32(Uint8Array.of(9, 1, 0, 0, 0, 2, 0, 0, 0).subarray(1))).toEqual([1, 2]);
   expect(() => readInt32(Uint8Array.of(1, 2, 3))).toThrow(ShapeError);
+});
+
+describe("bytes that are written", () => {
+  const hex = (part: Uint8Array) => Buffer.from(part).toString("hex");
+
+  test("numbers are little endian, one after the other", () => {
+    expect(hex(int32Bytes([1, -2, 2 ** 31 - 1]))).toBe("01000000feffffffffffff7f");
+    expect(hex(int64Bytes([1, -2, 2 ** 40]))).toBe("0100000000000000feffffffffffffff0000000000010000");
+    expect(hex(float32Bytes([1, -2.5, 0.1]))).toBe("0000803f000020c0cdcccc3d");
+    for (const write of [int32Bytes, int64Bytes, float32Bytes]) expect(write([])).toHaveLength(0);
+    expect(readInt64(int64Bytes([1, -2, 2 ** 40]))).toEqual([1, -2, 2 ** 40]);
+    expect(readFloat32(Buffer.from("xx\0\0\x80\x3fx", "latin1").subarray(2, 6))).toEqual([1]);
+    const readers = [readInt32, readFloat32, readInt64, readBfloat16];
+    for (const [i, size] of [4, 4, 8, 2].entries()) {
+      expect(readers[i](new Uint8Array(2 * size))).toEqual([0, 0]);
+      expect(() => readers[i](new Uint8Array(2 * size + 1))).toThrow(`expected a multiple of ${size}`);
+    }
+  });
+
+  test("a pass is written as SkyRL's own client wrote it", () => {
+    for (const captured of [forwardRequest, ppoRequest])
+      expect(hex(encodeForwardBackward(decodeForwardBackward(bytes(captured))))).toBe(hex(bytes(captured)));
+  });
+
+  test("a pass is written field by field as the protocol numbers them", () => {
+    const part = (field: number, body: Buffer | string) => Buffer.from([8 * field + 2, body.length, ...Buffer.from(body)]);
+    const number = (field: number, value: number) => Buffer.from([8 * field, value]);
+    const double = (field: number, value: number) => {
+      const eight = Buffer.alloc(8);
+      eight.writeDoubleLE(value);
+      return Buffer.from([8 * field + 1, ...eight]);
+    };
+    const all = (...parts: Buffer[]) => Buffer.concat(parts);
+    const tensor = (data: string, dtype: number) => all(part(1, Buffer.from(data, "hex")), number(3, dtype), part(4, "\x01"));
+    const input = (name: string, value: Buffer) => part(2, all(part(1, name), part(2, value)));
+    const datum = all(
+      part(1, part(1, part(1, Buffer.from("07000000", "hex")))),
+      input("target_tokens", tensor("0800000000000000", 2)),
+      input("weights", tensor("0000003f", 1)),
+    );
+    const expected = all(
+      ...[part(1, "m"), number(2, 5), part(3, datum), part(4, "ppo")],
+      part(5, all(part(1, "a"), double(2, 0.5))),
+      number(6, 1),
+      part(7, all(part(1, "a"), part(2, double(1, 0.5)))),
+    );
+    const data = [{ tokens: [7], targets: [8], inputs: { weights: [0.5] } }];
+    const pass = { modelId: "m", seqId: 5, data, lossFn: "ppo", config: { a: 0.5 }, forwardOnly: true };
+    expect(hex(encodeForwardBackward(pass))).toBe(hex(expected));
+  });
 });
