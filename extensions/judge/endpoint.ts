@@ -17,16 +17,14 @@ export interface JudgeReply {
   readonly completionTokens: number;
 }
 
-export interface Endpoint {
-  /** @throws CompletionError, or the signal's reason once it is aborted */
-  ask(messages: readonly ChatMessage[], signal?: AbortSignal): Promise<JudgeReply>;
-}
+/** @throws CompletionError, or the signal's reason once it is aborted */
+export type Ask = (messages: readonly ChatMessage[], signal?: AbortSignal) => Promise<JudgeReply>;
 
 /**
  * Opens a judge's model behind any server of the chat-completions protocol. The answer is asked for by a JSON schema; a server that refuses that
  * gets the question without, from then on.
  */
-export function openEndpoint(config: JudgeReward, key: string | undefined, warn: (message: string) => void): Endpoint {
+export function openEndpoint(config: JudgeReward, key: string | undefined, warn: (message: string) => void): Ask {
   const { model, baseUrl, temperature, timeoutMs, retries } = config;
   const settings: EndpointSettings = { baseUrl, timeoutMs, retries, ...(key === undefined ? {} : { apiKey: key }) };
   const schema = { type: "json_schema", json_schema: { name: "scores", strict: true, schema: answerJsonSchema } };
@@ -44,20 +42,18 @@ export function openEndpoint(config: JudgeReward, key: string | undefined, warn:
     };
   };
 
-  return {
-    async ask(messages, signal) {
-      if (!bySchema) return reply(messages, false, signal);
-      try {
-        return await reply(messages, true, signal);
-      } catch (refusal) {
-        if (!(refusal instanceof CompletionError) || refusal.failure !== "refused") throw refusal;
-        // The question itself may be at fault: only one that is answered then shows that it was the schema.
-        const answer = await reply(messages, false, signal);
-        if (bySchema) warn(`${baseUrl} does not take a JSON schema for answers of ${model}: asking without.`);
-        bySchema = false;
-        return answer;
-      }
-    },
+  return async (messages, signal) => {
+    if (!bySchema) return reply(messages, false, signal);
+    try {
+      return await reply(messages, true, signal);
+    } catch (refusal) {
+      if (!(refusal instanceof CompletionError) || refusal.failure !== "refused") throw refusal;
+      // The question itself may be at fault: only one that is answered then shows that it was the schema.
+      const answer = await reply(messages, false, signal);
+      if (bySchema) warn(`${baseUrl} does not take a JSON schema for answers of ${model}: asking without.`);
+      bySchema = false;
+      return answer;
+    }
   };
 }
 

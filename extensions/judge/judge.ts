@@ -11,7 +11,7 @@ import {
 } from "../../src/rewards/reward.ts";
 import { type Answer, readAnswer } from "./answer.ts";
 import type { Budget } from "./budget.ts";
-import type { ChatMessage, Endpoint } from "./endpoint.ts";
+import type { Ask, ChatMessage } from "./endpoint.ts";
 import { questionAboutEpisode, referenceIn } from "./episode.ts";
 import { added, Ledger, type LedgerEntry, noUsage, type Usage } from "./ledger.ts";
 import { type Question, questionAbout } from "./prompt.ts";
@@ -27,7 +27,7 @@ export interface JudgeParts {
   readonly config: JudgeReward;
   readonly ledger: Ledger;
   readonly budget: Budget;
-  readonly openEndpoint: (warn: (message: string) => void) => Endpoint;
+  readonly openEndpoint: (warn: (message: string) => void) => Ask;
 }
 
 /** How the judging of a group went. `values` is undefined where it failed and `onFailure` leaves it out. */
@@ -55,7 +55,7 @@ class Judge {
   readonly #shared: Ledger | undefined;
   readonly #room: Semaphore;
   readonly #inFlight = new Map<string, Promise<LedgerEntry>>();
-  #endpoint: Endpoint | undefined;
+  #endpoint: Ask | undefined;
 
   constructor(parts: JudgeParts) {
     const { name, config } = parts;
@@ -134,7 +134,7 @@ class Judge {
 
   /** Asks, and asks again with what was wrong. */
   async #askUntilUsable(
-    endpoint: Endpoint,
+    ask: Ask,
     { system, user, attempts: shown }: Question,
     spend: (usage: Usage) => void,
     signal: AbortSignal | undefined,
@@ -151,7 +151,7 @@ class Judge {
       budget.take(name);
       spend({ ...noUsage, calls: 1 });
       try {
-        const { text, truncated, promptTokens, completionTokens } = await endpoint.ask(messages, signal);
+        const { text, truncated, promptTokens, completionTokens } = await ask(messages, signal);
         const tokens = { calls: 0, promptTokens, completionTokens };
         spend(tokens);
         budget.add(tokens);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { door } from "../../../src/core/door.ts";
-import { jsonOf } from "../../../src/core/json.ts";
-import type { AssistantMessage, Message, ToolCall } from "../../../src/core/messages.ts";
+import type { AssistantMessage, Message } from "../../../src/core/messages.ts";
+import { recordedCall } from "../shared/tool.ts";
 
 /** Rows and episodes as OpenAI's Responses have them, which is the form that NeMo Gym's resource servers read. Source: nemo_gym/openai_utils.py. */
 
@@ -84,7 +84,7 @@ export function openingOf({ input, instructions }: CreateParams, system: string 
     if ("role" in item) messages.push({ role: item.role === "developer" ? "system" : item.role, content: item.content });
     else if (item.type === "function_call") {
       names.set(item.call_id, item.name);
-      const call = callOf(item.call_id, item.name, item.arguments);
+      const call = recordedCall(item.call_id, item.name, item.arguments);
       const last = messages.at(-1);
       // Calls of one action follow each other.
       if (last?.role === "assistant") messages[messages.length - 1] = { ...last, toolCalls: [...(last.toolCalls ?? []), call] };
@@ -92,13 +92,6 @@ export function openingOf({ input, instructions }: CreateParams, system: string 
     } else messages.push({ role: "tool", name: names.get(item.call_id) ?? "tool", callId: item.call_id, content: item.output });
   }
   return messages;
-}
-
-/** Arguments of a call: none where the model wrote no object. Its text is kept. */
-const argumentsSchema = z.record(z.string(), z.unknown()).catch({});
-
-function callOf(id: string, name: string, text: string): ToolCall {
-  return { id, name, arguments: argumentsSchema.parse(jsonOf(text)), argumentsText: text };
 }
 
 /** The items of an episode after its first messages: reasoning, texts, calls and their outputs. */

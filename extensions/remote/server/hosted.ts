@@ -36,6 +36,11 @@ export interface HostLimits {
 
 export type ShownTool = Pick<Tool, "name" | "description"> & { readonly parameters: JsonSchema };
 
+/** Tools as ORS and OpenEnv list them. */
+export function toolList(tools: readonly ShownTool[]): object[] {
+  return tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
+}
+
 export interface Outcome {
   readonly text: string;
   /** The reward of this action; with the last one comes the episode's score. Undefined if none was given. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { reasonOf } from "../../../src/core/errors.ts";
 import { splitWithTasks } from "../../../src/environments/environment.ts";
-import { HostedEpisode, promptText, taskAt } from "./hosted.ts";
+import { HostedEpisode, promptText, taskAt, toolList } from "./hosted.ts";
 import {
   actionSchema,
   callObservation,
@@ -15,7 +15,6 @@ import {
   rpcCallSchema,
   rpcError,
   rpcResult,
-  toolList,
   toolResult,
 } from "./openenv-wire.ts";
 import type { EnvironmentServerOptions } from "./settings.ts";

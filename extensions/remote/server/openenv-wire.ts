@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { door } from "../../../src/core/door.ts";
-import type { Outcome, ShownTool } from "./hosted.ts";
+import type { Outcome } from "./hosted.ts";
 
 /** Messages of OpenEnv 0.10, from the server's side. Source: openenv/core/env_server/{types,mcp_types,serialization}.py. */
 
@@ -77,10 +77,6 @@ export function observation(
 
 export function failure(code: string, message: string, more: object = {}): object {
   return { type: "error", data: { message, code, ...more } };
-}
-
-export function toolList(tools: readonly ShownTool[]): object[] {
-  return tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters }));
 }
 
 /** A tool's result as FastMCP writes it. */

@@ -8,7 +8,7 @@ import { parseBody } from "../../http/body.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { type HttpRequest, type Reply, startHttp } from "../../http/server.ts";
 import { messageBlockTypes, wireMessages } from "../ors/wire.ts";
-import { HostedEpisode, type Outcome, type ShownTool, taskAt } from "./hosted.ts";
+import { HostedEpisode, type Outcome, type ShownTool, taskAt, toolList } from "./hosted.ts";
 import { eventText, OrsCalls } from "./ors-calls.ts";
 import { Sessions } from "./sessions.ts";
 import type { EnvironmentServerOptions, RunningEnvironmentServer } from "./settings.ts";
@@ -202,7 +202,7 @@ function idOf({ headers }: HttpRequest): string {
 /** No message ends an episode by itself, as replies may follow, and no group is compared: there is neither a terminal tool nor scores of groups. */
 function listed(tools: readonly ShownTool[]): object {
   return {
-    tools: tools.map(({ name, description, parameters }) => ({ name, description, input_schema: parameters })),
+    tools: toolList(tools),
     terminal_tool: null,
     supports_score_group: false,
     message_block_types: messageBlockTypes,

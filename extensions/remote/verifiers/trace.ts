@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { door } from "../../../src/core/door.ts";
-import { jsonOf } from "../../../src/core/json.ts";
 import type { Message } from "../../../src/core/messages.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
+import { recordedCall } from "../shared/tool.ts";
 
 /** Episodes of verifiers as they stream: the parts of their traces that are read here. Source: verifiers/v1/serve/delta.py, graph.py. */
 
@@ -139,19 +139,11 @@ export function conversationOf({ nodes }: Trace): Message[] {
   return path;
 }
 
-function messageOf({
-  role,
-  content,
-  reasoning_content,
-  tool_call_id,
-  name,
-  tool_calls,
-}: z.output<typeof messageSchema>): Message {
+function messageOf(given: z.output<typeof messageSchema>): Message {
+  const { role, content, reasoning_content, tool_call_id, name, tool_calls } = given;
   if (role === "tool") return { role, name: name ?? "tool", content, ...(tool_call_id ? { callId: tool_call_id } : {}) };
   if (role !== "assistant") return { role, content };
-  const calls = (tool_calls ?? []).map(({ id, name: tool, arguments: text }) => ({
-    ...{ id, name: tool, arguments: argumentsSchema.parse(jsonOf(text)), argumentsText: text },
-  }));
+  const calls = (tool_calls ?? []).map((call) => recordedCall(call.id, call.name, call.arguments));
   return {
     role,
     content,
@@ -159,6 +151,3 @@ function messageOf({
     ...(calls.length === 0 ? {} : { toolCalls: calls }),
   };
 }
-
-/** Arguments of a call: none where the model wrote no object. Its text is kept. */
-const argumentsSchema = z.record(z.string(), z.unknown()).catch({});
