@@ -79,7 +79,7 @@ test("what is no JSON is shown by its number that is none, or its beginning", as
   expect(noJson("x".repeat(300))).toHaveLength(200);
 });
 
-test("no secret stands in a text, and an empty one hides nothing", () => {
+test("no text has a secret, and an empty one hides nothing", () => {
   expect(hidden("a key and a key", ["key", ""])).toBe("a *** and a ***");
   expect(hidden("as it is")).toBe("as it is");
 });
