@@ -1,5 +1,5 @@
 /**
- * SmolLM2-135M-Instruct learns TextArena's FrozenLake and Sokoban: research/notes/frozen-lake.md, research/notes/grid-games.md.
+ * Models learn TextArena's FrozenLake and Sokoban: research/notes/frozen-lake.md, grid-games.md and search-and-compute.md there.
  *
  *     pip install openenv==0.10.0 textarena==0.7.4
  *     npx jiti research/recipes/grid-games.ts --game frozen-lake-3 --out runs/frozen-lake --seeds 11,12,13
@@ -8,13 +8,14 @@
  * continues where it was stopped.
  */
 import "../../extensions/install.ts";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { saveModel } from "../../extensions/local/model/model-folder.ts";
 import { ownTurns } from "../../src/algorithms/advantages/tree.ts";
 import { runTraining } from "../../src/cli/commands/train.ts";
 import type { Message } from "../../src/core/messages.ts";
@@ -25,6 +26,7 @@ import { layout } from "../../src/runs/layout.ts";
 import { readSummary, readTrajectories, trajectorySteps } from "../../src/runs/read.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
+import { newModel } from "./new-model.ts";
 
 const { values } = parseArgs({
   options: {
@@ -54,12 +56,19 @@ interface Game {
   /** The package's name of it, and what its constructor takes. */
   readonly variant: string;
   readonly settings: object;
-  readonly maxTurns: number;
+  readonly rollout: { readonly maxTurns: number; readonly tasksPerStep: number; readonly groupSize: number };
   readonly maxLength: number;
-  readonly greedy: boolean;
-  /** The model that all arms begin with: so many walks, and steps of SFT on them. */
-  readonly start: { readonly walks: number; readonly steps: number };
-  readonly startWalk: (board: Board, random: Random) => readonly string[];
+  readonly engine: object;
+  readonly evaluation: { readonly tasks: number; readonly greedy: boolean };
+  /** Of the arms. */
+  readonly learningRate: number;
+  /** What is taught: SmolLM2-135M-Instruct, or a model of 2 million parameters from nothing. */
+  readonly model: "smollm2" | "new";
+  /** A number of walks, and the SFT on them, that make the start of all arms. */
+  readonly walks: number;
+  readonly start: { readonly steps: number; readonly learningRate: number; readonly tokensPerStep: number };
+  /** The moves of a walk; those of lake-walks.py if left out. */
+  readonly startWalk?: (board: Board, random: Random) => readonly string[];
   readonly arms: Readonly<Record<string, Arm>>;
 }
 
@@ -70,13 +79,46 @@ const echo = {
   term: { kind: "echo" },
 } as const;
 const selfDistillation = { kind: "custom", advantage: { kind: "self-distillation" }, update: { kind: "reinforce" } } as const;
+/** A cell with the bar before it; a line between rows; a move; another line. */
+const lakeTokens = {
+  pieces: ["\\| {2}[PHG ] {2}", "\\|?\\n*\\+[-+]+\\+\\n*", "\\[[a-z]+\\]", " *['A-Z][^\\n]*\\n*", "\\n+", "[^\\n]"],
+  vocabularySize: 620,
+};
 const moves = { right: [0, 1], down: [1, 0], left: [0, -1], up: [-1, 0] } as const;
+
+const small = {
+  model: "smollm2",
+  engine: { memory: 5.6, lora: { rank: 16, alpha: 32, targets: "all-linear" } },
+  evaluation: { tasks: 64, greedy: true },
+  learningRate: 2e-4,
+  walks: 200,
+  start: { steps: 60, learningRate: 5e-4, tokensPerStep: 2000 },
+} as const;
+
+const lake: Game = {
+  model: "new",
+  variant: "FrozenLake-v0-raw",
+  settings: { size: 5, num_holes: 5 },
+  rollout: { maxTurns: 12, tasksPerStep: 8, groupSize: 16 },
+  maxLength: 768,
+  engine: {},
+  evaluation: { tasks: 256, greedy: true },
+  learningRate: 2e-4,
+  walks: 20_000,
+  start: { steps: 500, learningRate: 1.5e-3, tokensPerStep: 4000 },
+  arms: {},
+};
 
 const games: Readonly<Record<string, Game>> = {
   "frozen-lake-3": {
+    ...small,
     variant: "FrozenLake-v0-raw",
     settings: { size: 3, num_holes: 2 },
-    ...{ maxTurns: 5, maxLength: 1408, greedy: false, start: { walks: 64, steps: 8 } },
+    rollout: { maxTurns: 5, tasksPerStep: 2, groupSize: 8 },
+    maxLength: 1408,
+    evaluation: { tasks: 64, greedy: false },
+    walks: 64,
+    start: { ...small.start, steps: 8 },
     // Drawn before the ice is seen: they teach the form and not where the holes are.
     startWalk: (_, random) => random.shuffle(["right", "right", "down", "down"]),
     // As many steps as take equal time by the tokens of a step, as the plan counts them.
@@ -87,21 +129,31 @@ const games: Readonly<Record<string, Game>> = {
     },
   },
   "frozen-lake-4": {
+    ...small,
     variant: "FrozenLake-v0-raw",
     settings: { size: 4, num_holes: 3 },
-    ...{ maxTurns: 8, maxLength: 2304, greedy: true, start: { walks: 200, steps: 60 } },
+    rollout: { maxTurns: 8, tasksPerStep: 2, groupSize: 8 },
+    maxLength: 2304,
     startWalk: shortestWay,
-    // Not run yet: the plan chooses the numbers of steps by the moves that one step of each takes.
+    arms: {},
+  },
+  "frozen-lake-5": lake,
+  // Taught so little that rewards have something left to teach.
+  "frozen-lake-5-early": {
+    ...lake,
+    start: { ...lake.start, steps: 250 },
     arms: {
-      grpo: { algorithm: { kind: "grpo" }, steps: scaled(10) },
-      dapo: { algorithm: { kind: "dapo" }, steps: scaled(10) },
-      arpo: { algorithm: { kind: "arpo" }, steps: scaled(10) },
+      grpo: { algorithm: { kind: "grpo", miniBatches: 4 }, steps: scaled(20) },
+      dapo: { algorithm: { kind: "dapo", miniBatches: 4 }, steps: scaled(20) },
+      arpo: { algorithm: { kind: "arpo", miniBatches: 4 }, steps: scaled(20) },
     },
   },
   sokoban: {
+    ...small,
     variant: "Sokoban-v0-raw",
     settings: { dim_room: [6, 6], num_boxes: 1, max_turns: 12 },
-    ...{ maxTurns: 12, maxLength: 2304, greedy: true, start: { walks: 200, steps: 60 } },
+    rollout: { maxTurns: 12, tasksPerStep: 2, groupSize: 8 },
+    maxLength: 2304,
     startWalk: shortestWay,
     arms: {},
   },
@@ -113,12 +165,9 @@ const game = found;
 const environment = solvable(createEnvironment(`openenv:ws://${address}`, { actions: "text", replayable: true }));
 const shared = {
   environment,
-  engine: {
-    ...{ kind: "local", threads: 1, maxLength: game.maxLength, memory: 5.6 },
-    lora: { rank: 16, alpha: 32, targets: "all-linear" },
-  },
-  rollout: { tasksPerStep: 2, groupSize: 8, maxTurns: game.maxTurns, maxTokens: 6, concurrency: 32 },
-  evaluation: { split: "test", tasks: scaled(64), k: 1, greedy: game.greedy },
+  engine: { ...{ kind: "local", threads: 1, maxLength: game.maxLength }, ...game.engine },
+  rollout: { ...game.rollout, maxTokens: 6, concurrency: 32 },
+  evaluation: { split: "test", k: 1, ...game.evaluation, tasks: scaled(game.evaluation.tasks) },
 } as const satisfies UserConfig;
 const start = join(values.out, "start");
 const armNames = values.arms?.split(",").filter((name) => name !== "") ?? Object.keys(game.arms);
@@ -137,6 +186,7 @@ async function all(): Promise<void> {
   try {
     await started(once(server, "exit"));
     if (!existsSync(`${start}.jsonl`)) await writeStart();
+    if (game.model === "new" && !existsSync(`${start}.model`)) await makeModel();
     await runs(["start"]);
     await runs(values.seeds.split(",").flatMap((seed) => armNames.map((arm) => `${arm}-${seed}`)));
   } finally {
@@ -191,11 +241,12 @@ async function train(name: string): Promise<number> {
   const config: UserConfig =
     name === "start"
       ? {
-          ...{ ...shared, model: "smollm2", seed: 1, steps: scaled(game.start.steps), optimizer: { learningRate: 5e-4 } },
-          algorithm: { kind: "sft", data: `${start}.jsonl` },
+          ...{ ...shared, model: game.model === "new" ? `${start}.model` : game.model, seed: 1, steps: scaled(game.start.steps) },
+          optimizer: { learningRate: game.start.learningRate },
+          algorithm: { kind: "sft", data: `${start}.jsonl`, tokensPerStep: game.start.tokensPerStep },
         }
       : {
-          ...{ ...shared, model: start, seed: Number(name.slice(cut + 1)), optimizer: { learningRate: 2e-4 } },
+          ...{ ...shared, model: start, seed: Number(name.slice(cut + 1)), optimizer: { learningRate: game.learningRate } },
           ...game.arms[name.slice(0, cut)],
         };
   const screen = createScreen(process.stdout);
@@ -297,14 +348,35 @@ function shortestWay(board: Board): string[] {
 
 /** Writes the walks that the start is taught by, on tasks that no run trains on. */
 async function writeStart(): Promise<void> {
+  const { startWalk } = game;
+  if (startWalk === undefined) {
+    const script = fileURLToPath(new URL("lake-walks.py", import.meta.url));
+    const tested = Array.from({ length: game.evaluation.tasks }, async (_, index) => {
+      const episode = await environment.start(await environment.task("test", index), 0);
+      await episode.close?.();
+      return episode.messages[0]?.content;
+    });
+    const without = `${start}.tested.json`;
+    writeFileSync(without, JSON.stringify(await Promise.all(tested)));
+    const args = ["-W", "ignore", script, String(scaled(game.walks)), without, `${start}.jsonl`];
+    execFileSync(values.python, args, { stdio: "inherit" });
+    return;
+  }
   const lines = [];
-  for (let i = 0; i < game.start.walks; i++) {
+  for (let i = 0; i < game.walks; i++) {
     const random = randomStream(0, "form", i);
     const task = await environment.task("train", 10_000 + i);
-    const messages = await walk(environment, task, (board) => game.startWalk(board, random));
+    const messages = await walk(environment, task, (board) => startWalk(board, random));
     lines.push(`${JSON.stringify({ messages })}\n`);
   }
   writeFileSync(`${start}.jsonl`, lines.join(""));
+}
+
+/** Writes a model with random weights, whose tokens are the cells and lines of the walks. */
+async function makeModel(): Promise<void> {
+  const lines = readFileSync(`${start}.jsonl`, "utf8").trim().split("\n").slice(0, 300);
+  const walks = lines.map((line) => (JSON.parse(line) as { messages: Message[] }).messages);
+  await saveModel(`${start}.model`, newModel(walks, lakeTokens, 1).start, { dtype: "float32" });
 }
 
 /** Prints a row for each run, in percent: success and reward on the test maps before and after, and processor seconds. */

@@ -14,10 +14,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { createLocalEngine } from "../../extensions/local/engine.ts";
-import type { ModelConfig } from "../../extensions/local/model/model-config.ts";
-import { initialiseModel, loadModel, saveModel } from "../../extensions/local/model/model-folder.ts";
+import { loadModel, saveModel } from "../../extensions/local/model/model-folder.ts";
 import { makeChat } from "../../src/chat/chat.ts";
-import { makeTokenizer } from "../../src/chat/tokenizer.ts";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
@@ -26,9 +24,9 @@ import type { ActionInContext } from "../../src/core/trajectory.ts";
 import { responseOf } from "../../src/environments/protocol.ts";
 import { encodeDemonstration } from "../../src/rollouts/demonstration.ts";
 import { superviseOnce } from "../../src/training/supervised/sft.ts";
+import { newModel } from "./new-model.ts";
 import { office } from "./office.ts";
 import type { Demonstrated, Recipe } from "./recipe.ts";
-import { trainTokenizer } from "./tokenizer.ts";
 
 const recipes: Readonly<Record<string, Recipe>> = { office };
 
@@ -52,23 +50,6 @@ const recipe = recipes[world];
 if (recipe === undefined) throw new ConfigError("world", world, { expected: Object.keys(recipes) });
 const { from } = flags;
 const stages = flags.stages === undefined ? recipe.stages : recipe.stages.slice(recipe.stages.length - Number(flags.stages));
-
-/** 2.0 million parameters: 4 MB in 16 bits. */
-const architecture: Omit<ModelConfig, "vocabSize" | "eosTokenIds"> = {
-  architecture: "qwen3",
-  hiddenSize: 192,
-  intermediateSize: 640,
-  layers: 4,
-  heads: 6,
-  kvHeads: 2,
-  headDim: 32,
-  maxPositionEmbeddings: 1024,
-  rmsNormEps: 1e-6,
-  rope: { theta: 10_000, scaling: undefined },
-  attentionBias: false,
-  qkNorm: true,
-  tieWordEmbeddings: true,
-};
 
 /** The first steps also repeat random words: copying is what everything else rests on, and it is learned soonest by itself. */
 const copyingSteps = 525;
@@ -124,22 +105,9 @@ await rm(working, { recursive: true });
 await engine.dispose();
 
 function fromNothing() {
-  const { tokenizer: tokenizerJson, config: tokenizerConfig } = trainTokenizer(
-    [
-      ...Array.from({ length: 6000 }, (_, i) => asTemplated(worlds[i % 2 ? "default" : "large"].next().value)),
-      ...Array.from({ length: 20 }, () => [{ role: "user", content: (recipe.drilled ?? []).join(" ") }] as const),
-    ],
-    recipe,
-  );
-  const chat = makeChat(makeTokenizer({ tokenizer: tokenizerJson, config: tokenizerConfig }));
-  const text = (json: unknown) => new TextEncoder().encode(`${JSON.stringify(json, null, 1)}\n`);
-  const companions = new Map([
-    ["tokenizer.json", text(tokenizerJson)],
-    ["tokenizer_config.json", text(tokenizerConfig)],
-    ["generation_config.json", text({ eos_token_id: [...chat.tokenizer.stopTokens] })],
-  ]);
-  const config = { ...architecture, vocabSize: chat.tokenizer.size, eosTokenIds: chat.tokenizer.stopTokens };
-  return { start: initialiseModel(config, randomStream(seed, "weights"), companions), chat };
+  const episodes = Array.from({ length: 6000 }, (_, i) => asTemplated(worlds[i % 2 ? "default" : "large"].next().value));
+  const words = Array.from({ length: 20 }, () => [{ role: "user", content: (recipe.drilled ?? []).join(" ") }] as const);
+  return newModel([...episodes, ...words], recipe, seed);
 }
 
 async function fromModel(folder: string) {
