@@ -143,9 +143,9 @@ const games: Readonly<Record<string, Game>> = {
     ...lake,
     start: { ...lake.start, steps: 250 },
     arms: {
-      grpo: { algorithm: { kind: "grpo", miniBatches: 4 }, steps: scaled(20) },
-      dapo: { algorithm: { kind: "dapo", miniBatches: 4 }, steps: scaled(20) },
-      arpo: { algorithm: { kind: "arpo", miniBatches: 4 }, steps: scaled(20) },
+      grpo: { algorithm: { kind: "grpo", miniBatches: 4 }, steps: scaled(40) },
+      dapo: { algorithm: { kind: "dapo", miniBatches: 4 }, steps: scaled(40) },
+      arpo: { algorithm: { kind: "arpo", miniBatches: 4 }, steps: scaled(40) },
     },
   },
   sokoban: {
@@ -266,6 +266,7 @@ function secondsFile(name: string): string {
 function solvable<T extends Task>(played: Environment<T>): Environment<T> {
   return {
     name: values.game,
+    replayable: true,
     size: (split) => played.size(split),
     task: (split, index) => played.task(split, index),
     start: (task, seed) => played.start(task, seed),
