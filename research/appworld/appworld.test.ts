@@ -21,6 +21,8 @@ let url: string;
 let asked: { path: string; body: Record<string, unknown> }[] = [];
 let answers: Readonly<Record<string, string | number>> = {};
 let [count, done] = [0, false];
+/** Connections that end without an answer. */
+let broken = 0;
 
 beforeAll(async () => {
   server = createServer(async (request, response) => {
@@ -29,6 +31,7 @@ beforeAll(async () => {
     const body = (text === "" ? {} : JSON.parse(text)) as Record<string, unknown>;
     const path = request.url ?? "";
     asked.push({ path, body });
+    if (broken-- > 0) return void request.socket.destroy();
     const given = answers[path];
     if (typeof given === "number") return void response.writeHead(given).end("it broke");
     if (given !== undefined) return void response.end(given);
@@ -54,6 +57,7 @@ afterAll(() => void server.close());
 beforeEach(() => {
   asked = [];
   answers = {};
+  broken = 0;
 });
 
 const root = stubRoot();
@@ -99,6 +103,21 @@ test("a copy repeats the cells in a world of its own, and refuses where they ans
   await copy?.close?.();
   answers = { "/execute": JSON.stringify({ output: "another" }) };
   await expect(other && run(other, "show")).rejects.toThrow(/cell 1 of abc1234_1, repeated is "another"/);
+});
+
+test("a server that is lost is asked once more with the cells repeated, and then ends the episode", async () => {
+  const { episode } = await play();
+  expect(episode.messages[1]).toEqual({ role: "user", content: "Do abc1234_1." });
+  expect(episode.messages[0]?.content).toContain("I am your supervisor, Ada Test");
+  expect(episode.limits).toEqual({ turns: 10 });
+  await run(episode, "+1");
+  broken = 1;
+  asked = [];
+  expect(await run(episode, "+1")).toMatchObject({ content: "Execution successful." });
+  expect(asked.map(({ path }) => path)).toEqual(["/execute", "/initialize", "/execute", "/execute", "/task_completed"]);
+  expect((await episode.score([])).reward).toBe(1);
+  broken = 1;
+  await expect(run(episode, "show")).rejects.toThrow(LostWorld);
 });
 
 test("one server plays one episode at a time: the next waits until it is free", async () => {

@@ -184,6 +184,8 @@ test("documents become tools: types of JSON schema, a word on floats, and what a
     ...{ name: "cat", description: "Show a file. Note that the provided function is in Python 3 syntax.", replayable: true },
     parameters: { type: "object", required: ["file_name"] },
   });
+  const price = [{ name: "f", description: "d", parameters: { type: "float" } }];
+  expect(JSON.parse(documentsText(price))).toEqual([{ name: "f", description: "d", parameters: { type: "number" } }]);
   expect(parametersOf([{ name: "f", description: "", parameters: {} }])).toEqual({ f: [] });
 });
 
