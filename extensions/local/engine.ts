@@ -18,7 +18,7 @@ import { requireCapability, requireStepOptions } from "../../src/engines/engine.
 import { localCapabilities } from "./capabilities.ts";
 import { adaptedConfig, arraysOf, deviceParameters, type HeldModel, holdModel } from "./held.ts";
 import { isGpu } from "./machine/device.ts";
-import { gpuCacheBytes, gpuPassBytes } from "./machine/gpu-memory.ts";
+import { gpuBytes } from "./machine/gpu-memory.ts";
 import { readAdapter } from "./model/adapter-folder.ts";
 import { copyOf } from "./model/arrays.ts";
 import { requireWholeWeights } from "./model/broken-weights.ts";
@@ -88,7 +88,7 @@ export class LocalEngine implements Engine {
     const { config, learned, frozen, sampled } = held;
     // For good a GPU holds each parameter, and of those that learn a gradient, what is added to it, and two moments.
     const forGood = frozen.bytes + 5 * learned.bytes;
-    const passBytes = options.passBytes ?? (isGpu(provider) ? gpuPassBytes(forGood) : undefined);
+    const passBytes = options.passBytes ?? (isGpu(provider) ? gpuBytes("pass", forGood) : undefined);
     const weights = samplerWeights(options);
     this.#held = held;
     this.info = {
@@ -107,7 +107,7 @@ export class LocalEngine implements Engine {
     };
     this.#learner = new Learner(config, [logprobHead, entropyHead], learned, this.#learnerOptions);
     const { weightsAsInputs } = sampling;
-    const cacheBytes = sampling.cacheBytes ?? (isGpu(provider) ? gpuCacheBytes(forGood) : undefined) ?? defaultCacheBytes;
+    const cacheBytes = sampling.cacheBytes ?? (isGpu(provider) ? gpuBytes("cache", forGood) : undefined) ?? defaultCacheBytes;
     this.#samplerOptions = {
       ...{ threads, provider, runtime, precision, slots, maxLength: this.info.maxLength },
       ...{ cacheBytes, decode, weights, weightsAsInputs, rounded: sampled },

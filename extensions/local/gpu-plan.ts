@@ -1,6 +1,6 @@
 import { EngineError } from "../../src/core/errors.ts";
 import type { Provider } from "./machine/device.ts";
-import { gpuPassBytes, type NvidiaCard, nvidiaCard } from "./machine/gpu-memory.ts";
+import { gpuBytes, type NvidiaCard, nvidiaCard } from "./machine/gpu-memory.ts";
 import { gibibytes, learnedBytesOf, type MemoryUse, weightBytes } from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 
@@ -23,7 +23,7 @@ export function planOnGpu(provider: Provider, model: ModelConfig, use: MemoryUse
   const least = leastOnGpu(model, use);
   if (card === undefined) return `${gibibytes(least)} of weights and moments; how much the GPU has is not known`;
   requireGpuMemory(card, least, use.training);
-  const passes = gpuPassBytes(least, card);
+  const passes = gpuBytes("pass", least, card);
   const ofPasses = use.training && passes !== undefined ? `, passes of up to ${gibibytes(passes)}` : "";
   return `${cardText(card)}: ${gibibytes(least)} of weights${use.training ? " and moments" : ""}${ofPasses}`;
 }

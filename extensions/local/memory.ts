@@ -1,6 +1,7 @@
 import { EngineError } from "../../src/core/errors.ts";
 import type { EngineUse } from "../../src/engines/registry.ts";
 import { int4Block } from "./graph/products.ts";
+import { count } from "./machine/native/tensor.ts";
 import { adapterShapes, type LoraSettings, linearModules, resolveLora } from "./model/lora.ts";
 import { type ModelConfig, parameterCount, parameterShapes } from "./model/model-config.ts";
 import type { LoraOptions } from "./options.ts";
@@ -188,7 +189,7 @@ function learnedShapes(config: ModelConfig, lora: LoraSettings | undefined): Rea
 
 /** Bytes of the numbers that learn: an adapter's, or all. */
 export function learnedBytesOf(config: ModelConfig, { lora }: MemoryUse): number {
-  return [...learnedShapes(config, lora).values()].reduce((sum, shape) => sum + bytesPerNumber * product(shape), 0);
+  return [...learnedShapes(config, lora).values()].reduce((sum, shape) => sum + bytesPerNumber * count(shape), 0);
 }
 
 /** Bytes of what gets gradients in one run of a pass layer by layer: those of a layer, or the embedding. */
@@ -196,7 +197,7 @@ function largestPart(config: ModelConfig, lora: LoraSettings | undefined): numbe
   const parts = new Map<string, number>();
   for (const [name, shape] of learnedShapes(config, lora)) {
     const part = /^model\.layers\.\d+/.exec(name)?.[0] ?? name;
-    parts.set(part, (parts.get(part) ?? 0) + bytesPerNumber * product(shape));
+    parts.set(part, (parts.get(part) ?? 0) + bytesPerNumber * count(shape));
   }
   return Math.max(...parts.values());
 }
@@ -222,10 +223,6 @@ function promptBytes(config: ModelConfig, rows: number, length: number): number 
     copied +
     cacheBytesOfToken(config) * tokens
   );
-}
-
-function product(shape: readonly number[]): number {
-  return shape.reduce((a, b) => a * b, 1);
 }
 
 interface Passes {

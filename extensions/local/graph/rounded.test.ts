@@ -64,7 +64,7 @@ test("a large matrix, which is beside the model, is multiplied by as a small one
   const w = numbers(n * k, "large");
   g.output("y", g.matmul(g.input("x", ["R", k]), g.input("layer.0.w", [n, k]), { transB: true }));
   const { integers, scales } = quantise(w, n, k);
-  useRoundedProducts(g, () => ({ bits: 8, integers, scales }));
+  useRoundedProducts(g, () => ({ bits: 8, outputs: n, inputs: k, integers, scales }));
   expect((await serialise(g)).length).toBeLessThan(integers.length / 8);
   const session = await Session.open(g, { threads: 1 });
   const x = Float32Array.from({ length: k }, (_, i) => ((7 * i) % 255) - 127); // the scale of the row is 1

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { gpuPassBytes, nvidiaCard } from "./gpu-memory.ts";
+import { gpuBytes, nvidiaCard } from "./gpu-memory.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -35,8 +35,8 @@ test.skipIf(process.platform === "win32")("the card is the one that CUDA sees fi
 test("a pass holds half of what is free on the card that is used, less what stays there", async () => {
   vi.stubEnv("CUDA_VISIBLE_DEVICES", undefined);
   await withDriver("1000, 2000, 580, A", () => {
-    expect(gpuPassBytes(200 * mebibyte)).toBe(400 * mebibyte);
-    expect(gpuPassBytes(2000 * mebibyte)).toBe(0);
+    expect(gpuBytes("pass", 200 * mebibyte)).toBe(400 * mebibyte);
+    expect(gpuBytes("pass", 2000 * mebibyte)).toBe(0);
   });
 });
 
@@ -44,5 +44,5 @@ test("without a driver, or where it says nothing, the card is not known", async 
   await withDriver("[N/A], [N/A], 580, A", () => expect(nvidiaCard()).toBeUndefined());
   vi.stubEnv("PATH", "/nowhere");
   expect(nvidiaCard()).toBeUndefined();
-  expect(gpuPassBytes(0)).toBeUndefined();
+  expect(gpuBytes("pass", 0)).toBeUndefined();
 });

@@ -1,7 +1,10 @@
 import { execFileSync } from "node:child_process";
 
-/** The share of a GPU's memory beside what stays there that a pass of training may take by its estimate: scoring, sampling and AdamW have sessions too. */
-const share = 0.5;
+/**
+ * Shares of a GPU's memory beside what stays there: of a pass of training by its estimate (scoring, sampling and AdamW have sessions too), and of keys
+ * and values of rollouts that wait.
+ */
+const shares = { pass: 0.5, cache: 0.2 };
 
 /** The NVIDIA card that is used, as its driver describes it. */
 export interface NvidiaCard {
@@ -12,19 +15,11 @@ export interface NvidiaCard {
 }
 
 /**
- * Bytes that a pass of training may hold on the first NVIDIA GPU; undefined where its driver does not say, or there is another GPU.
+ * Bytes that one use may take on the first NVIDIA GPU; undefined where its driver does not say, or there is another GPU.
  * @param held bytes that training will hold there for good
  */
-export function gpuPassBytes(held: number, card = nvidiaCard()): number | undefined {
-  return card && share * Math.max(0, card.freeBytes - held);
-}
-
-/** The share of the same memory that keys and values of waiting rollouts may take. */
-const cacheShare = 0.2;
-
-/** Bytes of keys and values on the first NVIDIA GPU, as `gpuPassBytes`. */
-export function gpuCacheBytes(held: number, card = nvidiaCard()): number | undefined {
-  return card && cacheShare * Math.max(0, card.freeBytes - held);
+export function gpuBytes(use: keyof typeof shares, held: number, card = nvidiaCard()): number | undefined {
+  return card && shares[use] * Math.max(0, card.freeBytes - held);
 }
 
 const mebibyte = 2 ** 20;

@@ -8,12 +8,6 @@ export interface RuntimeTensor {
   dispose?(): void;
 }
 
-/** A thread that makes runs of sessions, one after another. */
-export interface RunThread {
-  /** By their addresses. */
-  run(session: bigint, options: bigint, binding: bigint): Promise<void>;
-}
-
 export interface RunOptions {
   /** Whether the run takes a few milliseconds: it is then made in this thread, which another would cost a tenth of one. Default false. */
   readonly short?: boolean;

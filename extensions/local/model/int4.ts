@@ -1,18 +1,5 @@
 import { int4Block } from "../graph/products.ts";
-
-/**
- * A matrix W [outputs, inputs] in 4 bits: W[o, i] ≈ (q − 8)·scale with q from 0 to 15, and a scale for every 32 inputs of an output. In the
- * layout of ONNX Runtime's `MatMulNBits`.
- */
-export interface Int4Matrix {
-  readonly bits: 4;
-  readonly outputs: number;
-  readonly inputs: number;
-  /** [outputs, blocks, 16]: two inputs a byte, the first in its lower half. */
-  readonly packed: Uint8Array;
-  /** [outputs, blocks] */
-  readonly scales: Float32Array;
-}
+import type { Int4Matrix } from "../graph/rounded.ts";
 
 const middle = 8;
 

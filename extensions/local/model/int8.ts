@@ -1,16 +1,4 @@
-/**
- * A matrix W [outputs, inputs] in 8 bits: W[o, i] ≈ integers[i, o] · scales[o]. Each output has a scale of its own, the largest of its
- * magnitudes over 127. Transposed, as integer products take it.
- */
-export interface Int8Matrix {
-  readonly bits: 8;
-  readonly outputs: number;
-  readonly inputs: number;
-  /** [inputs, outputs], −127 to 127. */
-  readonly integers: Int8Array;
-  /** [outputs] */
-  readonly scales: Float32Array;
-}
+import type { Int8Matrix } from "../graph/rounded.ts";
 
 /** Rows and columns that are transposed at a time: both sides stay in the processor's cache. */
 const tile = 64;

@@ -1,13 +1,13 @@
+import type { RoundedMatrix } from "../graph/rounded.ts";
 import type { Arrays } from "./arrays.ts";
-import { dequantise4, type Int4Matrix, quantise4 } from "./int4.ts";
-import { dequantise8, type Int8Matrix, quantise8 } from "./int8.ts";
+import { dequantise4, quantise4 } from "./int4.ts";
+import { dequantise8, quantise8 } from "./int8.ts";
 import { linearModules } from "./lora.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
 import type { TakeTensor } from "./safetensors.ts";
 import { parametersOf } from "./transformer.ts";
 
-/** A matrix in fewer bits than float32 has. */
-export type RoundedMatrix = Int8Matrix | Int4Matrix;
+export type { RoundedMatrix };
 export type RoundedMatrices = ReadonlyMap<string, RoundedMatrix>;
 
 /** The precision that the matrices of a frozen base are held in. */

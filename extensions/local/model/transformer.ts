@@ -27,24 +27,18 @@ export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
  */
 export type LookBack = (layer: number, u: Tensor) => readonly Tensor[];
 
+/** Tokens [B, T] and their positions [B, T], int64. */
 export interface TokenInputs {
-  /** [B, T] */
   readonly tokens: Tensor;
-  /** [B, T], int64 */
-  readonly positions: Tensor;
-}
-
-/** Tokens whose final hidden states are read: of all others the last layer needs keys and values alone. */
-export interface Queries {
-  /** [B, P]: flat indices, row · T + token. */
-  readonly tokens: Tensor;
-  /** [B, P], int64 */
   readonly positions: Tensor;
 }
 
 export interface DecoderOptions {
-  /** All tokens if left out. `attend` then gets P queries in the last layer. */
-  readonly queries?: Queries;
+  /**
+   * Tokens [B, P], as flat indices row · T + token, whose final hidden states are read: of all others the last layer needs keys and values alone.
+   * All tokens if left out. `attend` gets P queries in the last layer.
+   */
+  readonly queries?: TokenInputs;
   /** Needed where layers are convolutions. */
   readonly lookBack?: LookBack;
 }
@@ -95,7 +89,7 @@ function decoderLayer(
   { x, positions }: LayerInput,
   rotate: Rotate,
   attend: (q: Tensor, k: Tensor, v: Tensor) => Tensor,
-  queries: Queries | undefined,
+  queries: TokenInputs | undefined,
 ): Tensor {
   const { g, config } = layer;
   const [rows, length] = x.shape;
@@ -117,7 +111,7 @@ function convolutionLayer(
   layer: GraphModel,
   x: Tensor,
   lookBack: (u: Tensor) => readonly Tensor[],
-  queries: Queries | undefined,
+  queries: TokenInputs | undefined,
 ): Tensor {
   const { g, config, weight } = layer;
   const [rows, length] = x.shape;

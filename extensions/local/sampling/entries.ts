@@ -3,7 +3,7 @@ import type { DeviceEntries } from "../graph/device-entries.ts";
 import type { GrowableFloats } from "../machine/growable.ts";
 import type { DeviceTensor } from "../machine/native/tensor.ts";
 import type { LayerType } from "../model/architectures.ts";
-import type { Segment } from "./prefix-cache.ts";
+import type { EntrySizes, Segment } from "./prefix-cache.ts";
 
 export interface CacheShape {
   readonly layers: number;
@@ -11,12 +11,6 @@ export interface CacheShape {
   readonly headDim: number;
   readonly hiddenSize?: number;
   readonly layerTypes?: readonly LayerType[];
-}
-
-/** Numbers that a head has of a token in each layer. */
-export interface EntrySizes {
-  readonly keys: readonly number[];
-  readonly values: readonly number[];
 }
 
 /** A convolution has values that it adds up instead of keys, cut into as many heads, and nothing else. */

@@ -7,13 +7,12 @@ import {
   type CacheShape,
   capacityFor,
   type EntryMemory,
-  type EntrySizes,
   entrySizes,
   type HostEntries,
   type NewEntries,
   type SlotEntries,
 } from "./entries.ts";
-import { emptySegment, entriesIn, type Segment } from "./prefix-cache.ts";
+import { type EntrySizes, emptySegment, entriesIn, type Segment } from "./prefix-cache.ts";
 
 /**
  * Keys and values of the rows that are being sampled. Per layer one array [slots, Hk, capacity, size]: the first R slots are a

@@ -4,6 +4,12 @@ import { GrowableFloats } from "../machine/growable.ts";
 /** Bytes that are kept where nothing else is said. Not a share of what is free: what is cached decides how sums are rounded, and a run is to be repeatable. */
 export const defaultCacheBytes = 512 * 2 ** 20;
 
+/** Numbers that a head has of a token in each layer. */
+export interface EntrySizes {
+  readonly keys: readonly number[];
+  readonly values: readonly number[];
+}
+
 /** Keys and values of consecutive tokens of a sequence. Per layer [Hk, tokens, size]. */
 export interface Segment {
   readonly tokens: readonly TokenId[];
@@ -31,11 +37,7 @@ const largeSegment = 2 ** 18;
  * @param heads Hk
  * @param sizes numbers of a head of a token in each layer
  */
-export function emptySegment(
-  tokens: readonly TokenId[],
-  heads: number,
-  sizes: { readonly keys: readonly number[]; readonly values: readonly number[] },
-): Segment {
+export function emptySegment(tokens: readonly TokenId[], heads: number, sizes: EntrySizes): Segment {
   let memory: GrowableFloats | undefined;
   const entries = entriesIn(heads * tokens.length, sizes, (count) => {
     if (count < largeSegment) return new Float32Array(count);
@@ -53,7 +55,7 @@ export function emptySegment(
  */
 export function entriesIn(
   lines: number,
-  sizes: { readonly keys: readonly number[]; readonly values: readonly number[] },
+  sizes: EntrySizes,
   numbersFor: (count: number) => Float32Array,
 ): { readonly keys: Float32Array[]; readonly values: Float32Array[] } {
   const numbers = numbersFor(lines * [...sizes.keys, ...sizes.values].reduce((sum, size) => sum + size, 0));

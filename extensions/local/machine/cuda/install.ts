@@ -1,19 +1,15 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from "node:fs";
+import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { EngineError, RetrogradeError } from "../../../../src/core/errors.ts";
 import { makeFolder } from "../../../../src/files/folder.ts";
 import { withLock } from "../../../../src/files/lock.ts";
 import { downloadWheels, lastWords, pythons, requireDigest, unpackMembers, wheelFile } from "../../../../src/hub/wheels.ts";
+import type { PackagedRuntime } from "../native/packaged.ts";
 import { cudaFolder, holds, installedCuda, runtimeFile } from "./installed.ts";
 import { type CudaWheel, cudaRuntime, cudaWheels } from "./packages.ts";
 
-/** The runtime that the provider is for. */
-export interface PackagedRuntime {
-  readonly file: string;
-  readonly version: string;
-}
-
 export interface Installation {
+  /** The runtime that the provider is for. */
   readonly runtime: PackagedRuntime;
   readonly folder?: string;
   readonly wheels?: readonly CudaWheel[];
@@ -141,6 +137,9 @@ function isNoPip(cause: unknown): boolean {
   return /ENOENT|No module named pip/.test(lastWords(cause));
 }
 
+const unreachable =
+  /Failed to establish|NewConnection|Network is unreachable|resolution|ProxyError|timed? ?out|ConnectTimeout|ETIMEDOUT/i;
+
 /** Why a wheel was not installed, by what pip, Python or the system said. */
 export function installationError({ name, version }: Pick<CudaWheel, "name" | "version">, cause: unknown): EngineError {
   const said = lastWords(cause);
@@ -162,11 +161,7 @@ export function installationError({ name, version }: Pick<CudaWheel, "name" | "v
       hint: "The registry, or something between, has changed it. Nothing of it was unpacked.",
       cause,
     });
-  if (
-    /Failed to establish|NewConnection|Network is unreachable|resolution|ProxyError|timed? ?out|ConnectTimeout|ETIMEDOUT/i.test(
-      said,
-    )
-  )
+  if (unreachable.test(said))
     return new EngineError("the Python registry", "not reached", {
       expected: "a connection",
       hint: "Connect to the network, or set PIP_INDEX_URL, or PIP_FIND_LINKS to a folder with the wheels; then install again: what came is kept.",
@@ -197,11 +192,10 @@ function unpackedBytes({ libraries }: CudaWheel): number {
 }
 
 function largestFile(folder: string): number {
-  if (!existsSync(folder)) return 0;
   try {
     const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
     return Math.max(0, ...files.map((entry) => statSync(join(entry.parentPath, entry.name)).size));
   } catch {
-    return 0; // pip has just moved it
+    return 0; // it is not there yet, or pip has just moved it
   }
 }

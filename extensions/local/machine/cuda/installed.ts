@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import type { PackagedRuntime } from "../native/packaged.ts";
 import { type CudaWheel, cudaRuntime, cudaWheels } from "./packages.ts";
 
 /** The library of ONNX Runtime that stands beside its providers: it looks for them in its own folder. */
@@ -21,7 +22,7 @@ export function holds(folder: string, { libraries }: Pick<CudaWheel, "libraries"
  * @param runtime the library of the runtime that is installed, and its version
  */
 export function installedCuda(
-  runtime: { readonly file: string; readonly version: string },
+  runtime: PackagedRuntime,
   { folder = cudaFolder(), wheels = cudaWheels }: { readonly folder?: string; readonly wheels?: readonly CudaWheel[] } = {},
 ): string | undefined {
   if (runtime.version !== cudaRuntime || sizeOf(join(folder, runtimeFile)) !== sizeOf(runtime.file)) return undefined;

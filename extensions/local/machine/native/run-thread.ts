@@ -1,6 +1,5 @@
 import type { Worker } from "node:worker_threads";
 import { startThread } from "../../../processes/thread.ts";
-import type { RunThread } from "../runtime.ts";
 import type { Pointer } from "./library.ts";
 
 /** A run that the thread is to make. Addresses are those of the process, and so the same there. */
@@ -20,11 +19,12 @@ export interface Answered {
  * Makes runs in one thread, which begins with the first of them: the event loop does not wait, and on a device a session has its handles once. ONNX Runtime
  * keeps handles of cuBLAS and cuDNN for each thread that runs a session, which take a tenth of a second and some memory to make.
  */
-export class NativeRunThread implements RunThread {
+export class NativeRunThread {
   readonly #pending = new Map<number, { resolve(): void; reject(error: Error): void }>();
   #thread: Worker | undefined;
   #asked = 0;
 
+  /** By their addresses. */
   run(session: Pointer, options: Pointer, binding: Pointer): Promise<void> {
     const thread = (this.#thread ??= this.#begin());
     const id = this.#asked++;

@@ -1,20 +1,15 @@
 import type { InferenceSession } from "onnxruntime-common";
 import { deviceFailure } from "../device-errors.ts";
-import type { RunOptions, RunThread, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
+import type { RunOptions, Runtime, RuntimeSession, RuntimeTensor } from "../runtime.ts";
 import { Turns } from "../turns.ts";
 import type { Library, Pointer } from "./library.ts";
+import type { NativeRunThread } from "./run-thread.ts";
 import { count, DeviceTensor, type ElementType, elements, HostTensor } from "./tensor.ts";
 
-/** Bytes that crossed the bus since the program began. */
-export interface Crossing {
-  up: number;
-  down: number;
-}
-
-/** A device beside the processor: the thread that makes its runs, and what crossed the bus. */
+/** A device beside the processor: the thread that makes its runs, and the bytes that crossed the bus since the program began. */
 interface DeviceSide {
-  readonly thread: RunThread;
-  readonly crossed: Crossing;
+  readonly thread: NativeRunThread;
+  readonly crossed: { up: number; down: number };
 }
 
 /** Inputs and outputs of a run, prepared once for many runs. To be released. */
@@ -157,16 +152,9 @@ export class NativeSession implements RuntimeSession {
   allocate(type: ElementType, dims: readonly number[]): DeviceTensor {
     const { library } = this.#native;
     this.#allocator ??= library.make("CreateAllocator", this.#session, this.memory);
-    const shape = shapeOf(dims);
-    const value = this.#made(() =>
-      library.make("CreateTensorAsOrtValue", this.#allocator, shape, dims.length, elements[type].number),
-    );
-    return new DeviceTensor(library, value, this.memory, type, dims);
-  }
-
-  #made(make: () => Pointer): Pointer {
     try {
-      return make();
+      const made = ["CreateTensorAsOrtValue", this.#allocator, shapeOf(dims), dims.length, elements[type].number] as const;
+      return new DeviceTensor(library, library.make(...made), this.memory, type, dims);
     } catch (cause) {
       throw deviceFailure(this.provider !== "cpu", cause) ?? cause;
     }
@@ -215,8 +203,9 @@ export class NativeSession implements RuntimeSession {
         for (const [i, [name, tensor]] of wanted.entries()) {
           if (tensor !== null) found[name] = tensor;
           else {
-            const fetched = this.#fetched(values[i]);
+            const fetched = copied(library, values[i]);
             found[name] = fetched;
+            if (this.provider !== "cpu") this.#native.device.crossed.down += fetched.data.byteLength;
             await turns.passed(fetched.data.length);
           }
         }
@@ -227,13 +216,6 @@ export class NativeSession implements RuntimeSession {
     } finally {
       binding.release();
     }
-  }
-
-  /** A copy of an output that had no tensor of its own. */
-  #fetched(value: Pointer): HostTensor {
-    const fetched = copied(this.#native.library, value);
-    if (this.provider !== "cpu") this.#native.device.crossed.down += fetched.data.byteLength;
-    return fetched;
   }
 
   async release(): Promise<void> {
@@ -263,7 +245,7 @@ export class Native implements Runtime<NativeSession> {
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
 
-  constructor(library: Library, thread: RunThread, environment: Pointer) {
+  constructor(library: Library, thread: NativeRunThread, environment: Pointer) {
     this.library = library;
     this.device = { thread, crossed: { up: 0, down: 0 } };
     this.#environment = environment;

@@ -23,15 +23,24 @@ function float32(block: Uint8Array, at: number): number {
   return scratch.getFloat32(0, true);
 }
 
-/** 32 numbers, half a byte each: the lower halves first, then the upper ones. */
-function nibbles(write: (i: number, nibble: number) => void, block: Uint8Array, at: number): void {
-  for (let i = 0; i < 16; i++) {
-    write(i, block[at + i] & 15);
-    write(i + 16, block[at + i] >> 4);
-  }
+/**
+ * 32 numbers, each scale · q + least, or scale · (q − middle) where there is no least: the scale, the least, where q has 5 bits the fifth of each, then
+ * 4 bits of each, the lower halves of 16 bytes first and then the upper ones.
+ */
+function nibbled(name: string, { bits, hasLeast }: { readonly bits: 4 | 5; readonly hasLeast: boolean }): GgufType {
+  const fifths = hasLeast ? 4 : 2;
+  const low = fifths + (bits === 5 ? 4 : 0);
+  const middle = 2 ** (bits - 1);
+  const read: GgufType["read"] = (block, at, out, to) => {
+    const [d, least] = [half(block, at), half(block, at + 2)];
+    for (let i = 0; i < 32; i++) {
+      const fifth = bits === 5 ? ((block[at + fifths + (i >> 3)] >> (i & 7)) & 1) << 4 : 0;
+      const q = ((block[at + low + (i & 15)] >> (4 * (i >> 4))) & 15) | fifth;
+      out[to + i] = hasLeast ? d * q + least : d * (q - middle);
+    }
+  };
+  return { name, values: 32, bytes: low + 16, read };
 }
-
-const fifth = (block: Uint8Array, at: number, i: number): number => ((block[at + (i >> 3)] >> (i & 7)) & 1) << 4;
 
 /** Scale and minimum of group g of 8, 6 bits each (Q4_K and Q5_K): `[scale, minimum]`. */
 function groupScale(block: Uint8Array, at: number, g: number): readonly [number, number] {
@@ -57,42 +66,10 @@ function grouped(block: Uint8Array, at: number, out: Float32Array, to: number, h
 const types: Readonly<Record<number, GgufType>> = {
   0: { name: "F32", values: 1, bytes: 4, read: (b, at, out, to) => (out[to] = float32(b, at)) },
   1: { name: "F16", values: 1, bytes: 2, read: (b, at, out, to) => (out[to] = half(b, at)) },
-  2: {
-    name: "Q4_0",
-    values: 32,
-    bytes: 18,
-    read: (b, at, out, to) => {
-      const d = half(b, at);
-      nibbles((i, q) => (out[to + i] = d * (q - 8)), b, at + 2);
-    },
-  },
-  3: {
-    name: "Q4_1",
-    values: 32,
-    bytes: 20,
-    read: (b, at, out, to) => {
-      const [d, least] = [half(b, at), half(b, at + 2)];
-      nibbles((i, q) => (out[to + i] = d * q + least), b, at + 4);
-    },
-  },
-  6: {
-    name: "Q5_0",
-    values: 32,
-    bytes: 22,
-    read: (b, at, out, to) => {
-      const d = half(b, at);
-      nibbles((i, q) => (out[to + i] = d * ((q | fifth(b, at + 2, i)) - 16)), b, at + 6);
-    },
-  },
-  7: {
-    name: "Q5_1",
-    values: 32,
-    bytes: 24,
-    read: (b, at, out, to) => {
-      const [d, least] = [half(b, at), half(b, at + 2)];
-      nibbles((i, q) => (out[to + i] = d * (q | fifth(b, at + 4, i)) + least), b, at + 8);
-    },
-  },
+  2: nibbled("Q4_0", { bits: 4, hasLeast: false }),
+  3: nibbled("Q4_1", { bits: 4, hasLeast: true }),
+  6: nibbled("Q5_0", { bits: 5, hasLeast: false }),
+  7: nibbled("Q5_1", { bits: 5, hasLeast: true }),
   8: {
     name: "Q8_0",
     values: 32,
