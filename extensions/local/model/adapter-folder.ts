@@ -121,8 +121,8 @@ export async function readAdapterSettings(folder: string, config: ModelConfig): 
   const layers = some?.length || undefined; // to PEFT an empty list is none
   if (layers !== undefined && String(some?.toSorted((a, b) => a - b)) !== String(lastLayers(config, layers)))
     throw new ModelError(`layers_to_transform in ${file}`, some, { expected: "the last layers of the model, or none" });
-  const named = Array.isArray(modules) ? modules : await adaptedModules(folder);
-  const targets = modules === "all-linear" ? modules : targetsOf(named, config, file);
+  const named = async () => (Array.isArray(modules) ? modules : adaptedModules(folder));
+  const targets = modules === "all-linear" ? modules : targetsOf(await named(), config, file);
   return resolveLora(config, { rank, alpha, targets, layers } satisfies LoraSettings);
 }
 
