@@ -181,7 +181,7 @@ export class DeviceSlots implements SlotEntries {
   }
 
   async put(slot: number, length: number, { places }: Segment, count: number): Promise<void> {
-    if (!(places instanceof DevicePlaces)) throw new RangeError("a segment that is not on the device");
+    if (places === undefined) throw new RangeError("a segment that is not on the device");
     const { entries, layout } = this.#memory.store;
     const moves = [{ fromSlot: 0, toSlot: slot, from: places.at.subarray(0, count), to: range(length, count) }];
     if (entries !== undefined) this.#copy(entries, layout, this.#held(), this.#layout(), moves);
@@ -240,10 +240,10 @@ class DeviceStore {
     return this.#memory.columns(this.#capacity);
   }
 
-  take(count: number): DevicePlaces {
+  take(count: number): Places {
     if (this.#free.length < count) this.#grow(this.#capacity + Math.max(count, this.#capacity, leastPlaces));
     const at = Int32Array.from({ length: count }, () => this.#free.pop() ?? 0);
-    return new DevicePlaces(at, cacheBytesOfToken(this.#memory.shape), (given) => this.#give(given));
+    return placesOf(at, cacheBytesOfToken(this.#memory.shape), (given) => this.#give(given));
   }
 
   clear(): void {
@@ -273,28 +273,13 @@ class DeviceStore {
 }
 
 /** Places of the store that a segment has. */
-class DevicePlaces implements Places {
-  readonly at: Int32Array;
-  readonly #bytesOfToken: number;
-  readonly #give: (places: Int32Array) => void;
-
-  constructor(at: Int32Array, bytesOfToken: number, give: (places: Int32Array) => void) {
-    this.at = at;
-    this.#bytesOfToken = bytesOfToken;
-    this.#give = give;
-  }
-
-  get bytes(): number {
-    return this.at.length * this.#bytesOfToken;
-  }
-
-  part(from: number, to: number): DevicePlaces {
-    return new DevicePlaces(this.at.subarray(from, to), this.#bytesOfToken, this.#give);
-  }
-
-  free(): void {
-    this.#give(this.at);
-  }
+function placesOf(at: Int32Array, bytesOfToken: number, give: (places: Int32Array) => void): Places {
+  return {
+    at,
+    bytes: at.length * bytesOfToken,
+    part: (from, to) => placesOf(at.subarray(from, to), bytesOfToken, give),
+    free: () => give(at),
+  };
 }
 
 /** Places that the store has at least. */

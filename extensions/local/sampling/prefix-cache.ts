@@ -23,6 +23,7 @@ export interface Segment {
 
 /** Tokens that a device holds beside its slots. */
 export interface Places {
+  readonly at: Int32Array;
   readonly bytes: number;
   part(from: number, to: number): Places;
   /** Gives them back, of all parts or of each. */
