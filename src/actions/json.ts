@@ -143,6 +143,11 @@ export function jsonText(call: ToolCall): string {
   return unmarked(dumps(markedArguments(call)));
 }
 
+/** A call as one JSON object. */
+export function callJson(call: ToolCall, key: "arguments" | "parameters" = "arguments"): string {
+  return `{"name": ${JSON.stringify(call.name)}, "${key}": ${jsonText(call)}}`;
+}
+
 /** JSON with ", " and ": ", as chat templates write it. */
 export function dumps(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(dumps).join(", ")}]`;

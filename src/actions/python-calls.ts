@@ -83,25 +83,27 @@ class Reader {
   }
 
   calls(): ToolCall[] {
-    if (!this.#accept("[")) return [this.#call()];
-    const calls: ToolCall[] = [];
-    while (!this.#accept("]")) {
-      calls.push(this.#call());
-      if (!this.#accept(",") && !this.#peek("]")) throw this.#expected('"," or "]"');
+    return this.#accept("[") ? this.#until("]", () => this.#call()) : [this.#call()];
+  }
+
+  /** Items with commas between them, up to a closing sign. */
+  #until<T>(close: string, item: () => T): T[] {
+    const items: T[] = [];
+    while (!this.#accept(close)) {
+      items.push(item());
+      if (!this.#accept(",") && !this.#peek(close)) throw this.#expected(`"," or "${close}"`);
     }
-    return calls;
+    return items;
   }
 
   #call(): ToolCall {
     const name = this.#match(identifier, "a function's name");
     if (!this.#accept("(")) throw this.#expected(`"(" after ${name}`);
-    const members: string[] = [];
-    while (!this.#accept(")")) {
+    const members = this.#until(")", () => {
       const key = this.#match(identifier, `an argument of ${name} with its name`);
       if (!this.#accept("=")) throw this.#expected(`"=" after ${key}: arguments need their names`);
-      members.push(`${JSON.stringify(key)}: ${this.#value()}`);
-      if (!this.#accept(",") && !this.#peek(")")) throw this.#expected('"," or ")"');
-    }
+      return `${JSON.stringify(key)}: ${this.#value()}`;
+    });
     const call = callOf(name, `{${members.join(", ")}}`, 'f(argument="text")');
     if ("error" in call) throw new CallSyntaxError(call.error);
     return call;
@@ -132,23 +134,16 @@ class Reader {
 
   #sequence(close: string): string {
     this.at++;
-    const items: string[] = [];
-    while (!this.#accept(close)) {
-      items.push(this.#value());
-      if (!this.#accept(",") && !this.#peek(close)) throw this.#expected(`"," or "${close}"`);
-    }
-    return `[${items.join(", ")}]`;
+    return `[${this.#until(close, () => this.#value()).join(", ")}]`;
   }
 
   #dict(): string {
     this.at++;
-    const members: string[] = [];
-    while (!this.#accept("}")) {
+    const members = this.#until("}", () => {
       const key = this.#value();
       if (!this.#accept(":")) throw this.#expected('":"');
-      members.push(`${key.startsWith('"') ? key : JSON.stringify(key)}: ${this.#value()}`);
-      if (!this.#accept(",") && !this.#peek("}")) throw this.#expected('"," or "}"');
-    }
+      return `${key.startsWith('"') ? key : JSON.stringify(key)}: ${this.#value()}`;
+    });
     return `{${members.join(", ")}}`;
   }
 

@@ -3,19 +3,8 @@ export type Keywords = Readonly<Record<string, unknown>>;
 
 /** Keywords that say nothing about a value. */
 const remarks = new Set([
-  ...[
-    "title",
-    "description",
-    "default",
-    "examples",
-    "example",
-    "deprecated",
-    "readOnly",
-    "writeOnly",
-    "$comment",
-    "$schema",
-    "$id",
-  ],
+  ...["title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly"],
+  ...["$comment", "$schema", "$id"],
   ...["$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions", "contentMediaType", "contentEncoding", "contentSchema"],
 ]);
 

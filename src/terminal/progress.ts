@@ -191,14 +191,8 @@ export function stepLine(record: StepRecord, timing: TimingRecord, width = 100):
 }
 
 /** Returns what a step exchanged with a server, and the cost of the sharing it lacks. Undefined for an engine in this process. */
-export function serverLine({
-  requests,
-  serverWaits,
-  sentMb,
-  receivedMb,
-  sharedTokens,
-  trainedTokens,
-}: TimingRecord): string | undefined {
+export function serverLine(timing: TimingRecord): string | undefined {
+  const { requests, serverWaits, sentMb, receivedMb, sharedTokens, trainedTokens } = timing;
   if (requests === undefined) return undefined;
   const cost = sharedTokens
     ? `; ${(trainedTokens / sharedTokens).toFixed(2)} × the tokens that sharing prefixes would train`
@@ -229,17 +223,10 @@ function decodingText({ decoding, k }: Pick<EvaluationRecord, "decoding" | "k">)
   return decoding === "greedy" ? "greedy" : `${plural(k, "attempt")} each`;
 }
 
-/**
- * Returns what an evaluation measured: success, unless the environment has none, and the mean reward where it says more.
- */
-export function measures({
-  reward,
-  measure,
-  ...success
-}: Pick<EvaluationRecord, "mean" | "low" | "high" | "reward" | "measure">): {
-  readonly name: "success" | "reward";
-  readonly text: string;
-}[] {
+type Measured = Pick<EvaluationRecord, "mean" | "low" | "high" | "reward" | "measure">;
+
+/** Returns what an evaluation measured: success, unless the environment has none, and the mean reward where it says more. */
+export function measures({ reward, measure, ...success }: Measured) {
   const rewardDiffers = Math.abs(reward.mean - success.mean) > 1e-9;
   return [
     ...(measure === "reward" ? [] : [{ name: "success" as const, text: interval(success) }]),

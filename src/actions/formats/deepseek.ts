@@ -1,4 +1,4 @@
-import type { ToolCall } from "../../core/messages.ts";
+import type { AssistantMessage, ToolCall } from "../../core/messages.ts";
 import { type ReadAnswer, readReasoned, type UnreadableCall } from "../action.ts";
 import { callOf, jsonText } from "../json.ts";
 import { type CallFormat, thought } from "./format.ts";
@@ -28,17 +28,18 @@ function readAnswer(answer: string): ReadAnswer {
   return { content: unreadable ? answer : content.replace(callsBegin, "") + behind, calls };
 }
 
+/** Writes calls, each in its own way, between the tokens of all. */
+function write(message: AssistantMessage, between: string, text: (call: ToolCall) => string): string {
+  const calls = (message.toolCalls ?? []).map((call) => `${callBegin}${text(call)}${callEnd}`).join(between);
+  return `${thought(message) ?? ""}${message.content}${calls === "" ? "" : `${callsBegin}${calls}${callsEnd}`}`;
+}
+
 export const deepseekV3: CallFormat = {
   name: "deepseek-v3",
   models: "DeepSeek V3 and R1",
   marks: /<｜tool▁call▁begin｜>function<｜tool▁sep｜>/,
   read: (text) => readReasoned(text, readAnswer),
-  write: (message) => {
-    const calls = (message.toolCalls ?? []).map(
-      (call) => `${callBegin}function${separator}${call.name}\n\`\`\`json\n${jsonText(call)}\n\`\`\`${callEnd}`,
-    );
-    return `${thought(message) ?? ""}${message.content}${calls.length === 0 ? "" : `${callsBegin}${calls.join("\n")}${callsEnd}`}`;
-  },
+  write: (message) => write(message, "\n", (call) => `function${separator}${call.name}\n\`\`\`json\n${jsonText(call)}\n\`\`\``),
 };
 
 export const deepseek: CallFormat = {
@@ -46,8 +47,5 @@ export const deepseek: CallFormat = {
   models: "DeepSeek V3.1 and later",
   marks: /<｜tool▁call▁begin｜>(?!function<)/,
   read: (text) => readReasoned(text, readAnswer),
-  write: (message) => {
-    const calls = (message.toolCalls ?? []).map((call) => `${callBegin}${call.name}${separator}${jsonText(call)}${callEnd}`);
-    return `${thought(message) ?? ""}${message.content}${calls.length === 0 ? "" : `${callsBegin}${calls.join("")}${callsEnd}`}`;
-  },
+  write: (message) => write(message, "", (call) => `${call.name}${separator}${jsonText(call)}`),
 };

@@ -1,5 +1,5 @@
 import { type ReadAction, type ReadAnswer, readReasoned } from "../action.ts";
-import { callsOfJson, jsonEnd, jsonText } from "../json.ts";
+import { callJson, callsOfJson, jsonEnd } from "../json.ts";
 import { type CallFormat, stacked, stackedCalls, thought } from "./format.ts";
 
 const opening = "<tool_call>";
@@ -49,11 +49,7 @@ export const hermes: CallFormat = {
   models: "Hermes, Qwen2.5, Qwen3, SmolLM3",
   marks: /<tool_call>\s*\{/,
   read: (text) => readReasoned(text, readAnswer),
-  write: (message) =>
-    stackedCalls(
-      message,
-      (call) => `${opening}\n{"name": ${JSON.stringify(call.name)}, "arguments": ${jsonText(call)}}\n${closing}`,
-    ),
+  write: (message) => stackedCalls(message, (call) => `${opening}\n${callJson(call)}\n${closing}`),
 };
 
 /** The same tags around one list of all calls. */
@@ -63,9 +59,7 @@ export const smollm2: CallFormat = {
   marks: /<tool_call>\s*\[/,
   read: (text) => readReasoned(text, readAnswer),
   write: (message) => {
-    const calls = (message.toolCalls ?? []).map(
-      (call) => `{"name": ${JSON.stringify(call.name)}, "arguments": ${jsonText(call)}}`,
-    );
+    const calls = (message.toolCalls ?? []).map((call) => callJson(call));
     const list = calls.length === 0 ? undefined : `${opening}[${calls.join(", ")}]${closing}`;
     return stacked(thought(message), message.content, list);
   },

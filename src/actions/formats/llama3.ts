@@ -1,6 +1,6 @@
 import type { ToolCall } from "../../core/messages.ts";
 import { type ReadAnswer, readReasoned, type UnreadableCall } from "../action.ts";
-import { callsOfJson, jsonEnd, jsonText } from "../json.ts";
+import { callJson, callsOfJson, jsonEnd } from "../json.ts";
 import { parsePythonCalls } from "../python-calls.ts";
 import { type CallFormat, stacked } from "./format.ts";
 
@@ -67,10 +67,5 @@ export const llama3: CallFormat = {
   stopStrings: ["<|eom_id|>"],
   read: (text) => readReasoned(text, readAnswer),
   write: ({ content, toolCalls = [] }) =>
-    stacked(
-      content,
-      toolCalls.length === 0
-        ? undefined
-        : toolCalls.map((call) => `{"name": ${JSON.stringify(call.name)}, "parameters": ${jsonText(call)}}`).join("; "),
-    ),
+    stacked(content, toolCalls.length === 0 ? undefined : toolCalls.map((call) => callJson(call, "parameters")).join("; ")),
 };

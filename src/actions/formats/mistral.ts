@@ -1,6 +1,6 @@
 import type { ToolCall } from "../../core/messages.ts";
 import { type ReadAction, type ReadAnswer, readReasoned, type UnreadableCall } from "../action.ts";
-import { callOf, callsOfJson, jsonEnd, jsonText } from "../json.ts";
+import { callJson, callOf, callsOfJson, jsonEnd, jsonText } from "../json.ts";
 import { type CallFormat, stacked } from "./format.ts";
 
 const tag = "[TOOL_CALLS]";
@@ -37,7 +37,7 @@ export const mistral: CallFormat = {
   marks: /\[TOOL_CALLS\]\s*\[/,
   read,
   write: ({ content, toolCalls = [] }) => {
-    const calls = toolCalls.map((call) => `{"name": ${JSON.stringify(call.name)}, "arguments": ${jsonText(call)}}`);
+    const calls = toolCalls.map((call) => callJson(call));
     return stacked(content, calls.length === 0 ? undefined : `${tag} [${calls.join(", ")}]`);
   },
 };
