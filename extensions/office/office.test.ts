@@ -61,6 +61,8 @@ test("of every kind training has at least ten phrasings, and no split's are anot
     const all = Object.values(phrasings).flat();
     expect(new Set(all).size, name).toBe(all.length);
     expect(phrasings.train.length, name).toBeGreaterThanOrEqual(10);
+    // Each way to say it names the same things.
+    expect(new Set(all.map((text) => [...text.matchAll(/\{\w+\}/g)].flat().sort().join())).size, name).toBe(1);
   }
 });
 

@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { EvaluationRecord } from "../runs/records.ts";
-import { detectable } from "../terminal/format.ts";
 import { plain } from "../terminal/paint.ts";
 import { behaviourLines, byTurns, reportLines } from "./report.ts";
 
@@ -197,8 +196,39 @@ test("turns are put into classes without gaps or overlaps", () => {
   ]);
 });
 
-test("what two tasks cannot show is not a number of points beyond 100", () => {
-  expect(detectable(3, true)).toBe("too few tasks to see any difference");
-  expect(detectable(0.051, true)).toBe("5.1 points would have been seen");
-  expect(detectable(3, false)).toBe("3.000 would have been seen");
+test("warnings are counted, and a reward that says more than success has its own lines", () => {
+  const reward = (mean: number) => ({ reward: { mean, low: mean, high: mean } });
+  const changes = { before: evaluation("before", 0.4, reward(0.5)), after: evaluation("after", 0.8, reward(0.8)) };
+  const summary = {
+    before: null,
+    after: null,
+    steps: 1,
+    episodes: 1,
+    toolCalls: 0,
+    sampledTokens: 1,
+    wallSeconds: 1,
+    peakRssMb: 1,
+  };
+  const lines = (warnings?: Readonly<Record<string, number>>) =>
+    reportLines(
+      {
+        folder: "runs/x",
+        summary: { ...summary, warnings },
+        evaluations: [[{ ...changes, withheld: "other tasks than before" }]],
+        solved: undefined,
+        failed: undefined,
+        next: [],
+      },
+      plain,
+      80,
+    );
+  expect(lines({ "no-signal": 1, "all-cut": 3 })).toContain("Warnings: no-signal (1 time), all-cut (3 times)");
+  expect(lines().join("\n")).not.toContain("Warnings");
+  expect(lines().slice(2, 7)).toEqual([
+    "  sampled × 4 before  ████████████░░░░░░░░░░░░░░░░░░ 40.0 %  [37.0, 43.0]",
+    "              after   ████████████████████████░░░░░░ 80.0 %  [77.0, 83.0]",
+    "              change  other tasks than before",
+    "              reward  0.500  [0.500, 0.500] before",
+    "                      0.800  [0.800, 0.800] after",
+  ]);
 });

@@ -33,5 +33,7 @@ test("offline, endpoint and times are read, and refused by name where they are w
   expect(hubSettings({ HF_ENDPOINT: "https://mirror.example/" }).endpoint).toBe("https://mirror.example");
   expect(hubSettings({ HF_HUB_ETAG_TIMEOUT: "3" })).toMatchObject({ answerTimeoutMs: 3000, dataTimeoutMs: 10_000 });
   expect(() => hubSettings({ HF_ENDPOINT: "mirror" })).toThrow('HF_ENDPOINT is "mirror"; expected an http or https address');
+  for (const scheme of ["httpsx", "xhttp", "ftp"])
+    expect(() => hubSettings({ HF_ENDPOINT: `${scheme}://mirror.example` })).toThrow("an http or https address");
   expect(() => hubSettings({ HF_HUB_DOWNLOAD_TIMEOUT: "soon" })).toThrow("HF_HUB_DOWNLOAD_TIMEOUT");
 });
