@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { ConfigError } from "../../src/core/errors.ts";
 import { present } from "../../src/core/present.ts";
+import { isRecord } from "../../src/core/record.ts";
 import { readEpisodes, readEvaluations, readRun } from "../../src/runs/read.ts";
 import type { Decoding, EvaluationRecord } from "../../src/runs/records.ts";
 import { type AcrossSeeds, acrossSeeds, differenceAcrossSeeds, outcomesOf } from "../../src/training/evaluation/compare.ts";
@@ -132,9 +133,7 @@ function behaviourChanges(before: readonly EvaluationRecord[], after: readonly E
 
 /** Lists the settings in which two configurations differ, by their paths. */
 function differingSettings(a: unknown, b: unknown, path = ""): { path: string; a: string; b: string }[] {
-  const isObject = (value: unknown): value is Record<string, unknown> =>
-    typeof value === "object" && value !== null && !Array.isArray(value);
-  if (isObject(a) && isObject(b)) {
+  if (isRecord(a) && isRecord(b)) {
     const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort();
     return keys.flatMap((key) => differingSettings(a[key], b[key], path === "" ? key : `${path}.${key}`));
   }

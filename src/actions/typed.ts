@@ -1,4 +1,5 @@
 import { atPointer } from "../core/json-pointer.ts";
+import { isRecord } from "../core/record.ts";
 import { exactText, parseJson } from "./json.ts";
 
 type Keywords = Readonly<Record<string, unknown>>;
@@ -27,11 +28,11 @@ export function typedJson(text: string, tool: unknown, argument: string, untyped
 }
 
 function argumentOf(root: unknown, argument: string): Within {
-  const parts = partsOf({ root, schema: root }).flatMap((part) => [part, ...optionsOf(part).filter(isKeywords)]);
+  const parts = partsOf({ root, schema: root }).flatMap((part) => [part, ...optionsOf(part).filter(isRecord)]);
   const named = parts.flatMap(({ properties }) =>
-    isKeywords(properties) && Object.hasOwn(properties, argument) ? [properties[argument]] : [],
+    isRecord(properties) && Object.hasOwn(properties, argument) ? [properties[argument]] : [],
   );
-  const others = parts.flatMap(({ additionalProperties: schema }) => (isKeywords(schema) ? [schema] : []));
+  const others = parts.flatMap(({ additionalProperties: schema }) => (isRecord(schema) ? [schema] : []));
   return { root, schema: { allOf: named.length > 0 ? named : others } };
 }
 
@@ -61,13 +62,9 @@ function optionsOf({ anyOf, oneOf }: Keywords): readonly unknown[] {
 
 /** A schema, and those that its values have to fit as well. */
 function partsOf({ root, schema }: Within, seen: ReadonlySet<unknown> = new Set()): Keywords[] {
-  if (!isKeywords(schema) || seen.has(schema)) return [];
+  if (!isRecord(schema) || seen.has(schema)) return [];
   const inside = new Set([...seen, schema]);
   const referred = typeof schema.$ref === "string" ? [atPointer(root, schema.$ref)] : [];
   const all = Array.isArray(schema.allOf) ? schema.allOf : [];
   return [schema, ...[...referred, ...all].flatMap((each) => partsOf({ root, schema: each }, inside))];
-}
-
-function isKeywords(value: unknown): value is Keywords {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

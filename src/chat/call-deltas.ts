@@ -1,6 +1,7 @@
 import type { CallFormat } from "../actions/formats/format.ts";
 import { parseJson } from "../actions/json.ts";
 import type { ToolCall } from "../core/messages.ts";
+import { isRecord } from "../core/record.ts";
 
 /** A further part of a message's calls: that one begins, or more of its arguments' JSON text. */
 export type CallDelta =
@@ -105,6 +106,6 @@ export function readArguments(text: string): Pick<ToolCall, "arguments" | "argum
   const value = "value" in json ? json.value : undefined;
   // Some agents send a text that they could not read as JSON of that text.
   if (typeof value === "string" && value !== text) return readArguments(value);
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value) && !Object.hasOwn(value, "__proto__");
-  return { arguments: isObject ? (value as Record<string, unknown>) : {}, argumentsText: text };
+  const isObject = isRecord(value) && !Object.hasOwn(value, "__proto__");
+  return { arguments: isObject ? value : {}, argumentsText: text };
 }

@@ -1,6 +1,7 @@
 import { ModelError } from "../core/errors.ts";
 import { atPointer } from "../core/json-pointer.ts";
-import { constraintsOf, isKeywords, type Keywords, mergeSchemas } from "./schema-merge.ts";
+import { isRecord } from "../core/record.ts";
+import { constraintsOf, type Keywords, mergeSchemas } from "./schema-merge.ts";
 import { areDisjoint } from "./schema-options.ts";
 
 /** A schema in the keywords that grammars hold. */
@@ -73,7 +74,7 @@ class Conversion {
 
   convert(schema: unknown, place: Place): Keywords {
     if (schema === true) return {};
-    if (!isKeywords(schema)) throw refused(`a schema that is ${JSON.stringify(schema)}`);
+    if (!isRecord(schema)) throw refused(`a schema that is ${JSON.stringify(schema)}`);
     if (++this.#schemas > most.schemas) throw refused(`a schema of more than ${most.schemas} schemas`);
     if (place.depth > most.depth) return this.#free("its depth");
     const only = constraintsOf(schema);
@@ -90,7 +91,7 @@ class Conversion {
     let merged: Keywords = own;
     const add = (other: unknown, inside: ReadonlySet<string>) => {
       if (other === true) return;
-      if (!isKeywords(other)) throw refused("allOf with false");
+      if (!isRecord(other)) throw refused("allOf with false");
       merged = mergeSchemas(merged, this.#merged(other, inside), (keyword) => this.loose.add(keyword));
     };
     if (typeof reference === "string") {
@@ -141,7 +142,7 @@ class Conversion {
     const isAlone = Object.keys(rest).length === 0;
     const possible = options.filter((option) => option !== false);
     if (possible.length === 0) throw noValue(keyword);
-    const merged = () => possible.map((option) => (isKeywords(option) ? this.#merged({ allOf: [option, rest] }, new Set()) : {}));
+    const merged = () => possible.map((option) => (isRecord(option) ? this.#merged({ allOf: [option, rest] }, new Set()) : {}));
     if (keyword === "oneOf" && !areDisjoint(merged())) this.loose.add("oneOf");
     const inner = { ...place, depth: place.depth + 1 };
     const converted = (isAlone ? possible : merged()).map((option) => this.convert(option, inner));
@@ -250,11 +251,11 @@ class Conversion {
   #object(schema: Keywords, place: Place): Keywords {
     this.#loosen(schema, ["dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties"]);
     const { additionalProperties: others, propertyNames, patternProperties, minProperties, maxProperties } = schema;
-    const given = isKeywords(schema.properties) ? schema.properties : {};
+    const given = isRecord(schema.properties) ? schema.properties : {};
     const required = listOf(schema.required).map(String);
     const names = [...new Set([...Object.keys(given), ...required])];
     if (names.some((name) => JSON.stringify(name) !== `"${name}"`)) return { type: "object", ...this.#free("properties") };
-    if (isKeywords(patternProperties) && Object.keys(patternProperties).length > 0) {
+    if (isRecord(patternProperties) && Object.keys(patternProperties).length > 0) {
       return { type: "object", ...this.#free("patternProperties") };
     }
     const isAnyName =
@@ -313,7 +314,7 @@ function isOfType(value: unknown, type: unknown): boolean {
   if (type === "integer") return Number.isInteger(value);
   if (type === "null") return value === null;
   if (type === "array") return Array.isArray(value);
-  if (type === "object") return isKeywords(value);
+  if (type === "object") return isRecord(value);
   return typeof value === type;
 }
 

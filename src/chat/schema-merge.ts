@@ -1,3 +1,5 @@
+import { isRecord } from "../core/record.ts";
+
 /** A JSON schema that is an object. */
 export type Keywords = Readonly<Record<string, unknown>>;
 
@@ -7,10 +9,6 @@ const remarks = new Set([
   ...["$comment", "$schema", "$id"],
   ...["$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions", "contentMediaType", "contentEncoding", "contentSchema"],
 ]);
-
-export function isKeywords(schema: unknown): schema is Keywords {
-  return typeof schema === "object" && schema !== null && !Array.isArray(schema);
-}
 
 /** The keywords of a schema that decide which values fit. */
 export function constraintsOf(schema: Keywords): Keywords {
@@ -35,7 +33,7 @@ export function mergeSchemas(a: Keywords, b: Keywords, dropped: (keyword: string
       merged.enum = both.own.filter((each) => texts.has(JSON.stringify(each)));
     } else if (/^(min|exclusiveMin)/.test(keyword) && areNumbers(both)) merged[keyword] = Math.max(both.own, both.value);
     else if (/^(max|exclusiveMax)/.test(keyword) && areNumbers(both)) merged[keyword] = Math.min(both.own, both.value);
-    else if (keyword === "properties" && isKeywords(own) && isKeywords(value)) merged.properties = mergedProperties(own, value);
+    else if (keyword === "properties" && isRecord(own) && isRecord(value)) merged.properties = mergedProperties(own, value);
     else if (keyword === "items" && !Array.isArray(own) && !Array.isArray(value)) merged.items = { allOf: [own, value] };
     else if (keyword === "additionalProperties")
       merged[keyword] = own === false || value === false ? false : { allOf: [own, value] };
@@ -49,7 +47,7 @@ export function mergeSchemas(a: Keywords, b: Keywords, dropped: (keyword: string
 }
 
 function namesOf({ properties }: Keywords): readonly string[] {
-  return isKeywords(properties) ? Object.keys(properties) : [];
+  return isRecord(properties) ? Object.keys(properties) : [];
 }
 
 function mergedProperties(own: Keywords, others: Keywords): Keywords {

@@ -1,4 +1,5 @@
-import { isKeywords, type Keywords } from "./schema-merge.ts";
+import { isRecord } from "../core/record.ts";
+import type { Keywords } from "./schema-merge.ts";
 
 /** Whether no value fits two of some schemas, as far as their types, values or a required property with given values show. */
 export function areDisjoint(options: readonly Keywords[]): boolean {
@@ -14,11 +15,11 @@ export function areDisjoint(options: readonly Keywords[]): boolean {
 }
 
 function tagsOf({ properties, required }: Keywords): Map<string, readonly string[]> {
-  const given = isKeywords(properties) ? properties : {};
+  const given = isRecord(properties) ? properties : {};
   const names = Array.isArray(required) ? required : [];
   return new Map(
     Object.entries(given).flatMap(([name, schema]) => {
-      const values = names.includes(name) && isKeywords(schema) ? valuesOf(schema) : undefined;
+      const values = names.includes(name) && isRecord(schema) ? valuesOf(schema) : undefined;
       return values === undefined ? [] : [[name, values]];
     }),
   );

@@ -1,6 +1,7 @@
 import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
 import { z } from "zod";
 import { ModelError, reasonOf } from "../core/errors.ts";
+import { isRecord } from "../core/record.ts";
 import type { TokenId } from "../core/trajectory.ts";
 import { encodeByPieces, type HubTokenizer } from "./byte-level.ts";
 
@@ -79,15 +80,13 @@ const configSchema = z.looseObject({
 const maxTokens = 2 ** 19;
 const tokenId = z.int().min(0).lt(maxTokens);
 /** One check instead of a schema of every entry, which would collect half a million issues. */
-const vocabulary = z
-  .custom<Record<string, number>>((value) => typeof value === "object" && value !== null && !Array.isArray(value))
-  .superRefine((vocab, { addIssue }) => {
-    const entries = Object.entries(vocab);
-    const wrong = entries.find(([, id]) => !tokenId.safeParse(id).success);
-    if (entries.length > maxTokens) addIssue(`${entries.length} tokens, more than ${maxTokens}`);
-    else if (wrong !== undefined)
-      addIssue({ code: "custom", path: [wrong[0]], message: `expected an id from 0 to ${maxTokens - 1}` });
-  });
+const vocabulary = z.custom<Record<string, number>>(isRecord).superRefine((vocab, { addIssue }) => {
+  const entries = Object.entries(vocab);
+  const wrong = entries.find(([, id]) => !tokenId.safeParse(id).success);
+  if (entries.length > maxTokens) addIssue(`${entries.length} tokens, more than ${maxTokens}`);
+  else if (wrong !== undefined)
+    addIssue({ code: "custom", path: [wrong[0]], message: `expected an id from 0 to ${maxTokens - 1}` });
+});
 const tokenizerSchema = z.looseObject({
   model: z.looseObject({
     vocab: z.union([vocabulary, z.array(z.unknown()).max(maxTokens)]),

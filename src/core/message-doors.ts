@@ -1,12 +1,13 @@
 import { z } from "zod";
 import { door } from "./door.ts";
 
-const callSchema = door("a tool call of a message", {
+export const callFields = {
   id: z.string().optional(),
   name: z.string(),
   arguments: z.record(z.string(), z.unknown()),
   argumentsText: z.string().optional(),
-});
+};
+const callSchema = door("a tool call of a message", callFields);
 
 /** A message that an environment gives. `tool_calls` and the like would be dropped by every template, and the model shown or taught something else. */
 export const messageDoor = z.discriminatedUnion("role", [

@@ -3,20 +3,16 @@ import { DeadlineError } from "../core/deadline.ts";
 import { reasonOf } from "../core/errors.ts";
 import { host } from "../core/host.ts";
 import type { ToolCall } from "../core/messages.ts";
-import type { ToolFailure } from "../core/trajectory.ts";
 import { callUserCode } from "../core/user-code.ts";
+import type { CallAnswer } from "../environments/environment.ts";
 import { checkJson, uncheckable } from "../tools/check-json.ts";
 import { cut } from "../tools/cut.ts";
 import { resultText } from "../tools/result-text.ts";
 import { requireJsonSchema, type Tool } from "../tools/tool.ts";
 
-export interface ToolOutcome {
-  /** The text that the model reads. */
-  readonly content: string;
+export interface ToolOutcome extends Pick<CallAnswer, "content" | "failure"> {
   /** False if the call was wrong: no such tool, or arguments that its schema refuses. */
   readonly valid: boolean;
-  /** Why there is no result, or not all of it: the arguments are wrong, the tool raised an error, gave no answer in time, or no JSON. */
-  readonly failure?: ToolFailure["kind"];
   /** The part of the result that JSON cannot hold. */
   readonly lost?: string;
 }

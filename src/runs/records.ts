@@ -207,10 +207,6 @@ export const summarySchema = z.object({
   warnings: z.record(z.string(), z.int()).optional(),
   challenge: z.object({ before: scoreSchema, after: scoreSchema, difference: differencesSchema.optional() }).optional(),
   steps: z.int(),
-  episodes: z.int(),
-  toolCalls: z.int(),
-  sampledTokens: z.number(),
-  wallSeconds: z.number(),
-  peakRssMb: z.number(),
+  ...progressSchema.omit({ step: true, position: true }).shape,
 });
 export type Summary = z.infer<typeof summarySchema>;

@@ -1,6 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { z } from "zod";
 import { Context, commonPrefix } from "../core/context.ts";
+import { callFields } from "../core/message-doors.ts";
 import type { Message } from "../core/messages.ts";
 import { stopReasons, type Trajectory, type Turn, toolFailureKinds } from "../core/trajectory.ts";
 import { gunzipBounded } from "../files/bounded.ts";
@@ -29,12 +30,6 @@ const storedTurnSchema = z.object({
   branching: z.object({ entropy: z.number(), rise: z.number(), branch: z.boolean(), forks: z.int() }).optional(),
 });
 
-const toolCallSchema = z.object({
-  id: z.string().optional(),
-  name: z.string(),
-  arguments: z.record(z.string(), z.unknown()),
-  argumentsText: z.string().optional(),
-});
 const messageSchema: z.ZodType<Message> = z.discriminatedUnion("role", [
   z.object({ role: z.literal("system"), content: z.string() }),
   z.object({ role: z.literal("user"), content: z.string() }),
@@ -42,7 +37,7 @@ const messageSchema: z.ZodType<Message> = z.discriminatedUnion("role", [
     role: z.literal("assistant"),
     content: z.string(),
     reasoning: z.string().optional(),
-    toolCalls: z.array(toolCallSchema).optional(),
+    toolCalls: z.array(z.object(callFields)).optional(),
   }),
   z.object({ role: z.literal("tool"), name: z.string(), callId: z.string().optional(), content: z.string() }),
 ]);

@@ -44,11 +44,15 @@ export function groupsWithoutSignal(groups: readonly Group[]): number {
  *   error would give groups without signal a gradient
  */
 export function batchNormalised(advantages: Advantages, centred: boolean): Advantages {
+  const { shift, divisor } = batchScale(advantages, centred);
+  return mapped(advantages, (advantage) => (advantage - shift) / divisor);
+}
+
+/** Returns the number that `batchNormalised` subtracts, and the one that it divides by. */
+export function batchScale(advantages: Advantages, centred: boolean): { readonly shift: number; readonly divisor: number } {
   const values = [...advantages.values()];
   const deviation = standardDeviation(values);
-  const divisor = deviation > 1e-6 ? deviation : 1;
-  const shift = centred ? 0 : mean(values);
-  return mapped(advantages, (advantage) => (advantage - shift) / divisor);
+  return { shift: centred ? 0 : mean(values), divisor: deviation > 1e-6 ? deviation : 1 };
 }
 
 /** Each advantage limited to [−bound, bound]. */

@@ -9,7 +9,7 @@ import { MetricTally, type UpdateMetrics } from "../glossary.ts";
 import type { MetricValues } from "../metrics.ts";
 import { updateKindOf } from "../objectives/kinds.ts";
 import { klPenalty, tokenKls } from "../objectives/kl.ts";
-import { type LossAndWeights, plus, type SurrogateBatch, type TokenRows } from "../objectives/objective.ts";
+import { type LossAndWeights, plus, type SurrogateBatch, type TokenRows, total } from "../objectives/objective.ts";
 import { type Composition, klOptions } from "../presets/parts.ts";
 import { type Correction, importanceOf, weighted } from "../step/correction.ts";
 import { cut, type Episode, episodeScales, joined, spread, turnsOf } from "../step/episodes.ts";
@@ -143,16 +143,12 @@ async function klOf(policy: Policy, turns: readonly ActionInContext[], { klCoef,
   const logprobs = fixedLogprobs(turns, await policy.logprobs(turns));
   const reference = fixedLogprobs(turns, await policy.referenceLogprobs(turns));
   const kls = tokenKls(logprobs(turns), reference(turns), klOptions({ klEstimator, klCutOff }));
-  let [sum, tokens] = [0, 0];
-  for (const row of kls) {
-    for (let t = 0; t < row.length; t++) sum += row[t];
-    tokens += row.length;
-  }
+  const tokens = kls.reduce((count, row) => count + row.length, 0);
   const penalties = fixedRows(
     turns,
     kls.map((row) => row.map((kl) => klCoef * kl)),
   );
-  return { logprobs, penalties, mean: sum / tokens };
+  return { logprobs, penalties, mean: total(kls) / tokens };
 }
 
 /** The groups with what the algorithm itself adds to a return. */

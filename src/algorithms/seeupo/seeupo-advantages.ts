@@ -1,7 +1,7 @@
 import { standardDeviation } from "../../core/mean.ts";
 import type { ActionInContext, Group, TrajectoryId } from "../../core/trajectory.ts";
 import { alongPaths } from "../advantages/attribution.ts";
-import { type Advantages, batchNormalised, clippedAdvantages } from "../advantages/by-group.ts";
+import { type Advantages, batchNormalised, batchScale, clippedAdvantages } from "../advantages/by-group.ts";
 import { groupRelativeAdvantages } from "../advantages/group-relative.ts";
 import { treeAdvantages } from "../advantages/tree.ts";
 import { clamp } from "../objectives/objective.ts";
@@ -52,7 +52,8 @@ function boundOf({ advantageBound }: SeeupoConfig): number {
 function treeTurnAdvantages(groups: readonly Group[], config: SeeupoConfig): ReadonlyMap<TrajectoryId, readonly number[]> {
   const { normalisation, singletonGroups } = config;
   const bound = boundOf(config);
-  const ofBatch = normalisation === "batch" ? batchScale(groups, config) : { shift: 0, divisor: 1 };
+  const relative = () => groupRelativeAdvantages(groups, { std: "none", singletonGroups });
+  const ofBatch = normalisation === "batch" ? batchScale(relative(), singletonGroups === "zero") : { shift: 0, divisor: 1 };
   const perTurn = groups.flatMap((group) => {
     const returns = group.trajectories.map(({ reward }) => reward);
     const divisor = normalisation === "group" ? standardDeviation(returns) + 1e-6 : ofBatch.divisor;
@@ -60,14 +61,6 @@ function treeTurnAdvantages(groups: readonly Group[], config: SeeupoConfig): Rea
     return [...treeAdvantages([group], { singletonGroups })].map(([id, values]) => [id, values.map(normalised)] as const);
   });
   return alongPaths(groups, new Map(perTurn));
-}
-
-/** As `batchNormalised` shifts and divides. */
-function batchScale(groups: readonly Group[], { singletonGroups }: SeeupoConfig): { shift: number; divisor: number } {
-  const values = [...groupRelativeAdvantages(groups, { std: "none", singletonGroups }).values()];
-  const deviation = standardDeviation(values);
-  const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
-  return { shift: singletonGroups === "zero" ? 0 : mean, divisor: deviation > 1e-6 ? deviation : 1 };
 }
 
 function ofTurns(advantages: ReadonlyMap<TrajectoryId, readonly number[]>): TurnAdvantages {
