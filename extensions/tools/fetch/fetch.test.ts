@@ -244,3 +244,70 @@ test("the tool takes an address, and says what is wrong with one", async () => {
     await expect(tool.execute({ url }, { signal })).rejects.toThrow(/begins with http/);
   }
 });
+
+test("a page is asked for by name, unshared, in packings that are read", async () => {
+  const headers: unknown[] = [];
+  const { url } = await serve((request, response) => {
+    headers.push(request.headers);
+    response.writeHead(200, { "content-type": "text/plain", "content-encoding": "x-gzip" }).end(gzipSync("a"));
+  });
+  expect([await read(url), await read(url)]).toEqual(["a", "a"]);
+  expect(headers[1]).toMatchObject({
+    ...{ "user-agent": "retrograde-rl", "accept-encoding": "gzip, deflate, br", connection: "close" },
+    accept: "text/html, text/*;q=0.9, */*;q=0.5",
+  });
+});
+
+test.each([
+  ["text/csv", true],
+  ["TEXT/PLAIN ; charset=utf-8", true],
+  ["application/xhtml+xml", true],
+  ["application/ld+json", true],
+  ["application/atom+xml", true],
+  ["application/x-ndjson", true],
+  ["application/yaml", true],
+  ["application/jsonp", false],
+  ["application/octet-stream", false],
+  ["image/png", false],
+  ["image/svg+xml", false],
+])("%s is text: %s", async (type, isText) => {
+  const asked = read((await page("<p>x</p>", type)).url);
+  if (isText) expect(await asked).toMatch(/x/);
+  else await expect(asked).rejects.toThrow(/expected a page of text/);
+});
+
+test.each([
+  ["UTF-8", bytes(0xef, 0xbb, 0xbf, 0xc3, 0xa9), "é"],
+  ["UTF-16, high byte first", bytes(0xfe, 0xff, 0, 0x61, 0x20, 0xac), "a€"],
+  ["UTF-16, low byte first", bytes(0xff, 0xfe, 0x61, 0, 0xac, 0x20), "a€"],
+  ["none", bytes(0xef, 0xbb, 0x61), "\ufffda"],
+])("a byte order mark of %s decides", async (_, body, text) => {
+  expect(await read((await page(body, "text/plain; charset=utf-8")).url)).toBe(text);
+});
+
+test("a page as long as the limit is whole, and as many redirections as allowed are followed", async () => {
+  expect(await read((await page("0123", "text/plain")).url, { maxBytes: 4 })).toBe("0123");
+  expect(await read((await page("01234", "text/plain")).url, { maxBytes: 4 })).toBe(
+    "0123\n[cut: the page has more than 4 bytes]",
+  );
+  const { url } = await serve((request, response) => {
+    const left = Number(request.url?.slice(1));
+    if (left > 0) response.writeHead(303, { location: `/${left - 1}` }).end();
+    else response.writeHead(200, { "content-type": "text/plain" }).end("here");
+  });
+  expect([await read(`${url}2`, { maxRedirects: 2 }), await read(`${url}0`, { maxRedirects: 0 })]).toEqual(["here", "here"]);
+  for (const status of [300, 304, 400, 503]) {
+    const other = await serve((_, response) => response.writeHead(status).end());
+    await expect(read(other.url)).rejects.toThrow(`The server answered ${status}.`);
+  }
+  for (const status of [201, 299]) {
+    const other = await serve((_, response) => response.writeHead(status, { "content-type": "text/plain" }).end("x"));
+    expect(await read(other.url)).toBe("x");
+  }
+});
+
+test("the tool waits a second longer than its reader, whose message is the one that is read", () => {
+  expect(fetchTool({ timeoutMs: 5000 })).toMatchObject({ name: "fetch", timeoutMs: 6000, idempotent: true });
+  expect(fetchTool()).toMatchObject({ timeoutMs: 21_000, maxOutput: Number.POSITIVE_INFINITY });
+  expect(() => fetchTool({ maxText: 0 })).toThrow(/fetch\.maxText/);
+});
