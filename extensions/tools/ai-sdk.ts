@@ -59,16 +59,12 @@ export function fromAiSdk(tools: Readonly<Record<string, AiSdkTool>>, options: A
     const { description = "", execute, toModelOutput } = tool;
     requireUsable(name, tool);
     if (execute === undefined) {
-      throw new ConfigError(`${name}.execute`, undefined, {
-        expected: "a function",
-        hint: "Tools that run elsewhere cannot be called.",
-      });
+      const hint = "Tools that run elsewhere cannot be called.";
+      throw new ConfigError(`${name}.execute`, undefined, { expected: "a function", hint });
     }
     if (tool.needsApproval !== undefined && tool.needsApproval !== false) {
-      throw new ConfigError(`${name}.needsApproval`, "set", {
-        expected: "false",
-        hint: "Nobody is there to approve in a rollout.",
-      });
+      const hint = "Nobody is there to approve in a rollout.";
+      throw new ConfigError(`${name}.needsApproval`, "set", { expected: "false", hint });
     }
     const { parameters, validate } = schemaOf(name, tool.inputSchema);
     // Version 5 gives the function the result itself, later ones an object with it.

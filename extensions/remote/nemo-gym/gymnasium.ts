@@ -5,10 +5,9 @@ import type { Episode } from "../../../src/environments/environment.ts";
 import { cut } from "../../../src/tools/cut.ts";
 import { RemoteEnvError } from "../shared/problem.ts";
 import { Rewards } from "../shared/rewards.ts";
-import { outputItems, responseOf } from "./responses.ts";
+import { type NemoGymTask, outputItems, responseOf } from "./responses.ts";
 import type { NemoGymSession } from "./session.ts";
 import type { NemoGymSettings } from "./settings.ts";
-import type { NemoGymTask } from "./task.ts";
 
 /** Answers of a `GymnasiumServer`. Source: resources_servers/gymnasium/base.py and responses_api_agents/gymnasium_agent/app.py of nemo-gym 0.4. */
 const resetSchema = door(

@@ -11,10 +11,9 @@ import { SameStart } from "../shared/same-start.ts";
 import { accessOf, declared } from "../shared/settings.ts";
 import { notCalled, serverTool } from "../shared/tool.ts";
 import { type Opening, startGymnasium } from "./gymnasium.ts";
-import { openingOf, outputItems, responseOf } from "./responses.ts";
+import { type NemoGymTask, openingOf, outputItems, responseOf, taskOf } from "./responses.ts";
 import { NemoGymSession } from "./session.ts";
 import { type NemoGymSettings, nemoGymSettingsSchema } from "./settings.ts";
-import { type NemoGymTask, taskOf } from "./task.ts";
 
 const verdictSchema = z.looseObject({ reward: z.number() });
 const mcpSchema = door(

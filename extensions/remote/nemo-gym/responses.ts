@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { door } from "../../../src/core/door.ts";
+import { ConfigError } from "../../../src/core/errors.ts";
 import type { AssistantMessage, Message } from "../../../src/core/messages.ts";
+import type { Split, Task } from "../../../src/environments/environment.ts";
+import type { Row } from "../shared/rows.ts";
 import { recordedCall } from "../shared/tool.ts";
 
 /** Rows and episodes as OpenAI's Responses have them, which is the form that NeMo Gym's resource servers read. Source: nemo_gym/openai_utils.py. */
@@ -71,7 +74,26 @@ export const createParamsSchema = door(
     neutral: { tool_choice: "auto" },
   },
 );
-export type CreateParams = z.output<typeof createParamsSchema>;
+type CreateParams = z.output<typeof createParamsSchema>;
+
+export interface NemoGymTask extends Task {
+  readonly row: Row;
+  readonly params: CreateParams;
+  /** The row's tools as it has them. */
+  readonly tools: unknown;
+}
+
+/** @throws ConfigError naming the row */
+export function taskOf(split: Split, index: number, row: Row): NemoGymTask {
+  const params = createParamsSchema.safeParse(row.responses_create_params);
+  if (params.success) {
+    const { tools } = row.responses_create_params as { readonly tools?: unknown };
+    return { id: `${split}/${index}`, row, params: params.data, tools };
+  }
+  throw new ConfigError(`environment.settings.tasks.${split}, row ${index + 1}: responses_create_params`, "not accepted", {
+    expected: z.prettifyError(params.error),
+  });
+}
 
 /** The messages that a row begins with. */
 export function openingOf({ input, instructions }: CreateParams, system: string | undefined): Message[] {

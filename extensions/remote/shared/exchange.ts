@@ -16,6 +16,7 @@ export interface Exchange {
 
 export interface Answered {
   readonly status: number;
+  /** The values of its `set-cookie` headers. */
   readonly setCookies: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { exchange, LateError, WireError } from "./exchange.ts";
+import { type Answered, exchange, LateError, WireError } from "./exchange.ts";
 import { RemoteEnvError } from "./problem.ts";
 import { type Access, capacityHint } from "./settings.ts";
 
@@ -18,10 +18,7 @@ export interface HttpRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface HttpAnswer {
-  readonly status: number;
-  /** The values of its `set-cookie` headers. */
-  readonly setCookies: readonly string[];
+export interface HttpAnswer extends Answered {
   readonly text: string;
 }
 
@@ -56,7 +53,7 @@ export class HttpClient {
    * The same, part by part.
    * @param onPart returns true to stop reading: the rest is not waited for
    */
-  async stream(request: HttpRequest, onPart: (part: Uint8Array, status: number) => boolean): Promise<Omit<HttpAnswer, "text">> {
+  async stream(request: HttpRequest, onPart: (part: Uint8Array, status: number) => boolean): Promise<Answered> {
     const { base, maxBytes, timeoutMs } = this.#options;
     const { method = "GET", path, body, signal } = request;
     const what = `${method} ${new URL(`${base}${path}`).pathname} of ${new URL(base).host}`;
