@@ -98,21 +98,8 @@ async function evaluated<T extends TaskRequest>(
     const found = await guard(rest, (signal) =>
       measured({ ...rest, endpoint: served ?? rest.endpoint, signal }, split, run, onOutcome),
     ).finally(() => served?.close());
-    const { k, tasks, scoredBy, episodes } = found;
-    const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
-    run?.write(
-      groups.map(({ trajectories }) => ({ id: trajectories[0]?.task ?? "" })),
-      groups,
-      {
-        agent: nameOf(rest.agent),
-        model: model ?? rest.endpoint?.name,
-        split,
-        k,
-        temperature,
-        scoredBy,
-        seconds: (performance.now() - started) / 1000,
-      },
-    );
+    const seconds = (performance.now() - started) / 1000;
+    run?.write(found, { agent: nameOf(rest.agent), model: model ?? rest.endpoint?.name, split, temperature, seconds });
     return found;
   } finally {
     run?.close();

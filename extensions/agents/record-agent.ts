@@ -6,12 +6,12 @@ import type { TaskRequest } from "../../src/environments/define.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
 import { sha256 } from "../../src/files/code-digests.ts";
 import { readRow } from "../../src/training/supervised/conversations.ts";
-import { guardedAgent, openAgent } from "./agent-attempts.ts";
+import { type AttemptingAgent, guardedAgent, openAgent } from "./agent-attempts.ts";
 import { conversationsOf, masked, teaches } from "./demonstrations.ts";
 import { counted, type MeasuredAgent, type MeasureOptions, measure, type Place } from "./measure.ts";
 import type { Prices } from "./prices.ts";
 import { attemptId, openRecord, type RecordedAttempt, type TeacherUsage } from "./record-file.ts";
-import { type AgentTeacher, type AskedTeacher, askedTeacher } from "./scripted-teacher.ts";
+import { type AgentTeacher, askedTeacher } from "./scripted-teacher.ts";
 import { noUsage, openTeacher, type Teacher } from "./teacher.ts";
 import { type AgentTraining, codeOf, tasksOf } from "./train-agent.ts";
 
@@ -65,7 +65,7 @@ const refuseUnknown = optionsDoor<AgentRecording>("recordAgent", {
  */
 export async function recordAgent<T extends TaskRequest>(recording: AgentRecording<T>): Promise<AgentRecord<T>> {
   refuseUnknown({ ...recording });
-  const { keep = "reward >= 1", prices, concurrency, k, reward } = recording;
+  const { agent, keep = "reward >= 1", prices, concurrency, k, reward, timeoutMs } = recording;
   const keeps = keepRule(keep);
   const teacher = await askedTeacher(recording.teacher);
   const out = resolve(recording.out);
@@ -73,20 +73,28 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
   const scoredBy = codeOf(reward);
   const file = openRecord(out, {
     teacher: teacher.identity,
-    agent: sha256(codeOf(recording.agent)),
+    agent: sha256(codeOf(agent)),
     scoredBy: sha256(scoredBy),
   });
   const attempts = new Map<string, RecordedAttempt>();
   const spent = file.made.map(({ usage }) => usage);
   let resumed = 0;
   const record = async (signal: AbortSignal) => {
-    const play = await openPlay(recording, teacher, signal);
+    const opened = await openTeacher(teacher);
+    let played: AttemptingAgent<T> | undefined;
     try {
+      const { attempt: play } = (played = await openAgent(
+        { agent, reward, timeoutMs, signal },
+        { ...opened, name: teacher.name },
+      ));
       const attempt = async (task: T, place: Place): Promise<Outcome> => {
         const id = attemptId(task, place.attempt);
         const known = file.known.get(id);
         if (known !== undefined) resumed++;
-        const made = known ?? { id, ...(await play.attempt(task)) };
+        const made = known ?? {
+          id,
+          ...(await attemptWith(opened, teacher.apiKey, async (way) => (await play(task, way)).outcome)),
+        };
         if (known === undefined && made.usage.requests > 0) {
           file.add(made);
           spent.push(made.usage);
@@ -112,31 +120,11 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
         ...(prices === undefined ? {} : { cost: costOf(usage, prices) }),
       };
     } finally {
-      await play.close();
+      await played?.close();
+      await opened.close();
     }
   };
   return guardedAgent(recording, record).finally(() => file.close());
-}
-
-async function openPlay<T extends TaskRequest>(
-  { agent, reward, timeoutMs }: AgentRecording<T>,
-  { name, ...asked }: AskedTeacher,
-  signal: AbortSignal,
-) {
-  const teacher = await openTeacher({ name, ...asked });
-  try {
-    const { attempt, close } = await openAgent<T>({ agent, reward, timeoutMs, signal }, { ...teacher, name });
-    return {
-      attempt: (task: T) => attemptWith(teacher, asked.apiKey, async (way) => (await attempt(task, way)).outcome),
-      close: async () => {
-        await close();
-        await teacher.close();
-      },
-    };
-  } catch (error) {
-    await teacher.close();
-    throw error;
-  }
 }
 
 async function attemptWith(

@@ -14,20 +14,7 @@ export interface Problem {
 
 const kinds = { "+": "sum", "-": "difference", "*": "product", "/": "quotient" } as const satisfies Record<Operation, string>;
 const names = ["Ana", "Ben", "Carla", "David", "Emma", "Felix", "Grace", "Hugo", "Ida", "Jonas", "Kira", "Leon"];
-const things = [
-  "apples",
-  "books",
-  "coins",
-  "stickers",
-  "marbles",
-  "pencils",
-  "shells",
-  "cards",
-  "eggs",
-  "buttons",
-  "stamps",
-  "beads",
-];
+const things = "apples books coins stickers marbles pencils shells cards eggs buttons stamps beads".split(" ");
 
 /** Draws a problem. @param words the sentences of training, or those that no training task has */
 export function drawProblem(random: Random, words: Words): Problem {
