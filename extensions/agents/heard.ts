@@ -282,7 +282,7 @@ const tokenFields = [
 
 /** Tokens as the server counted them; in events the newest count. */
 function usageIn(parts: readonly Json[]): Heard["usage"] {
-  const holders = [...parts, ...fields(parts, "response"), ...fields(parts, "message")];
+  const holders = parts.flatMap((part) => [part, ...fields([part], "response"), ...fields([part], "message")]);
   const counted = [...fields(holders, "usage"), ...fields(holders, "usageMetadata")];
   const [promptTokens, completionTokens] = tokenFields.map((names) =>
     counted.flatMap((usage) => names.map((name) => usage[name])).findLast((value) => typeof value === "number" && value > 0),
