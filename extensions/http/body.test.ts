@@ -1,3 +1,4 @@
+import "../../test/loopback.ts";
 import { IncomingMessage } from "node:http";
 import { Socket } from "node:net";
 import { gzipSync } from "node:zlib";
