@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, join, resolve } from "node:path";
 import { shownEpisodes } from "../../../src/cli/conversation.ts";
+import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { type EvalFlags, evaluationFlags, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { errorsLine, type Outcome, verdictWithheld } from "../../../src/core/outcome.ts";
@@ -31,7 +32,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
   const tasks = split === "all" ? all : splitTasks(all)[split];
   const models = compare ?? [modelName(flags)];
   if (compare !== undefined && compare.length !== 2) throw new ConfigError("--compare", compare, { expected: "two models" });
-  const evaluation = { ...training, tasks, k: Number(k), split };
+  const evaluation = { ...training, tasks, k: wholeNumber("--k", String(k)), split };
   const measured: EvaluatedAgent<(typeof tasks)[number]>[] = [];
   const folders: string[] = [];
   for (const [i, model] of models.entries()) {

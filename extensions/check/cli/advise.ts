@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { shownEpisodes } from "../../../src/cli/conversation.ts";
 import { showDownload } from "../../../src/cli/download.ts";
+import { numberOf } from "../../../src/cli/numbers.ts";
 import { doctorFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { wholeContext } from "../../../src/core/whole-context.ts";
@@ -53,8 +54,8 @@ const trialTokens = 512;
  * @throws ConfigError, ModelError, EngineError, EnvError
  */
 export async function adviseCommand(agent: readonly string[], flags: AdviseFlags, screen: Screen): Promise<void> {
-  const bytes = limitOf("--memory", flags.memory, 2 ** 30) ?? availableMemory();
-  const time = limitOf("--hours", flags.hours, 3600) ?? 8 * 3600;
+  const bytes = flags.memory === undefined ? availableMemory() : numberOf("--memory", flags.memory, 0) * 2 ** 30;
+  const time = numberOf("--hours", flags.hours ?? "8", 0) * 3600;
   const training = agent.length === 0 ? undefined : await trainingOf(agent, flags);
   const { config, user } = await asked(training, flags);
   const quiet = flags.json === true;
@@ -191,14 +192,6 @@ const noneFits = (bytes: number) => [`No published model that is listed here can
 
 /** A fitting model, with the seconds of the whole run. */
 type Timed = Fitting & { readonly seconds: number };
-
-/** @throws ConfigError for what is not a positive number */
-function limitOf(flag: string, value: string | undefined, unit: number): number | undefined {
-  if (value === undefined) return undefined;
-  const number = Number(value);
-  if (!(number > 0 && number < Number.POSITIVE_INFINITY)) throw new ConfigError(flag, value, { expected: "a number above 0" });
-  return number * unit;
-}
 
 type AgentOfFlags = Awaited<ReturnType<typeof trainingOf>>;
 

@@ -70,7 +70,8 @@ async function examine(config: TrainingConfig, user: UserConfig, play: boolean, 
     screen.line(`${mark(finding, screen)} ${name.padEnd(16)} ${finding.text}`);
     if (finding.advice !== undefined) screen.line(`${" ".repeat(19)}${finding.advice}`);
   };
-  note({ name: runtime().name, ...checkRuntime() });
+  const { name, version } = runtime();
+  note({ name, state: "good", text: `${version} on ${process.platform} ${process.arch}` });
   // Before the model: what extensions and the environment need is the same for every model.
   for (const each of broughtDiagnoses()) note(each);
   for (const each of await diagnosesOf(config, user, screen)) note(each);
@@ -186,10 +187,6 @@ async function attempt(check: Check): Promise<Finding> {
 
 function mark({ state }: Finding, { paint }: Screen): string {
   return { good: paint.green("✓"), doubtful: paint.yellow("!"), bad: paint.red("✗") }[state];
-}
-
-function checkRuntime(): Finding {
-  return { state: "good", text: `${runtime().version} on ${process.platform} ${process.arch}` };
 }
 
 /**

@@ -1,4 +1,5 @@
 import { showDownload } from "../../../src/cli/download.ts";
+import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { modelFolder, openModel, samplingUse } from "../../../src/sdk/model.ts";
@@ -38,7 +39,7 @@ export async function environmentCheckCommand(
   const options = {
     seed: config.seed,
     tasks: config.evaluation.tasks,
-    trainingTasks: Number(trainingTasks),
+    trainingTasks: wholeNumber("--training-tasks", trainingTasks),
     rollout: config.rollout,
     onProgress: (what: string) => screen.status(`Measuring ${what}`),
   };
