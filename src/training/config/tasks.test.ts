@@ -5,7 +5,7 @@ import { ConfigError, EnvError } from "../../core/errors.ts";
 import { defineEnvironment } from "../../environments/define.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { resolveConfig } from "./config.ts";
-import { checkSplit, checkSplits, evaluationTasks, trainingTasks } from "./tasks.ts";
+import { checkSplit, checkSplits, evaluationTasks, sizeOf, trainingTasks } from "./tasks.ts";
 
 const ids = async (size: number, position: number, count: number, seed: number) =>
   (await trainingTasks(lettersEnvironment(size), position, count, seed)).map(({ id }) => id);
@@ -44,6 +44,20 @@ test("an environment that cannot give a task is named, with the task and the rea
   await expect(evaluationTasks(unasked, "test", 2)).rejects.toThrow(
     /^task 0 of the test split is {"question":"When\?"}; expected an object with a `prompt`, which the model reads\.$/,
   );
+});
+
+test("an environment that cannot say its size is named; an error of its own is left as it is", async () => {
+  const sized = (thrown: Error): Environment => ({
+    ...lettersEnvironment(3),
+    size: () => {
+      throw thrown;
+    },
+  });
+  await expect(sizeOf(sized(new Error("no file")), "test")).rejects.toThrow(
+    'size of the test split of "letters" is no file; expected a number of tasks',
+  );
+  const refused = new EnvError("GET /tasks", "ECONNREFUSED", { expected: "an answer" });
+  await expect(sizeOf(sized(refused), "test")).rejects.toBe(refused);
 });
 
 test("two tasks of one id are refused, by name; a task that is drawn twice is one task", async () => {

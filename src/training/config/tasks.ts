@@ -130,6 +130,7 @@ export async function sizeOf(environment: Environment, split: Split, timeoutMs =
   try {
     return await callUserCode(`size() of "${environment.name}"`, () => environment.size(split), { timeoutMs });
   } catch (cause) {
+    if (cause instanceof EnvError) throw cause; // says what failed, and the next step
     throw new EnvError(`size of the ${split} split of "${environment.name}"`, cause, { expected: "a number of tasks", cause });
   }
 }
