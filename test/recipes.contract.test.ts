@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-// textcraft.ts is played against its server in test/environment-sdks.
+// textcraft.ts is played against its server in test/environment-sdks, rl-loop.ts in test/rl-loop.slow.test.ts.
 const root = join(import.meta.dirname, "..");
 const folder = mkdtempSync(join(tmpdir(), "retrograde-recipes-"));
 const out = join(folder, "out");
