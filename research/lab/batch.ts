@@ -2,6 +2,7 @@ import type { Random } from "../../src/core/random.ts";
 import type { Cell } from "./cell.ts";
 import { chancesFor, type Layout, leafProbabilities, type Policy } from "./policy.ts";
 import type { Problem } from "./problem.ts";
+import { spanAfter, spanBefore, valuesOf } from "./values.ts";
 
 /** Trajectories with their weights: all of them with their probabilities, or a sampled few with equal weights. Weights sum to 1. */
 export interface Batch {
@@ -98,13 +99,40 @@ function emptyBatch(count: number, groupSize: number | undefined) {
   };
 }
 
+/** Parts of a trajectory that have a ratio of their own. */
+export function unitsOf(level: Cell["level"], { decisions, size }: Layout): number {
+  return level === "token" ? decisions : level === "turn" ? size.turns : 1;
+}
+
 /**
- * The advantage of every trajectory, the same for all of its turns, under the policy that the batch is from.
+ * count × units advantages under the policy that the batch is from, the policy at the start of the update.
  *
+ *   gae        A_u = Q(s_u, a_u) − V(s_u): an exact critic of the whole state (context and history, whatever the policy sees), γ = 1, λ = 0;
+ *              Q is averaged over the answer to come.
+ *              In a sampled group the last unit has the reward that was drawn instead of Q.
  *   grae       A = R − J(x); in a sampled group R − mean of the group
- *   grae-std   the same over (σ + 1e-6), σ of the return in the context; in a group that of its members, with G − 1, as the presets compute it
+ *   grae-std   the same over (σ + 1e-6), σ of the return in the context; in a group that of its members
  */
-export function advantagesOf({ advantage }: Pick<Cell, "advantage">, problem: Problem, batch: Batch): Float64Array {
+export function advantagesOf(
+  { advantage, level }: Pick<Cell, "advantage" | "level">,
+  problem: Problem,
+  layout: Layout,
+  policy: Policy,
+  batch: Batch,
+): Float64Array {
+  const units = unitsOf(level, layout);
+  const advantages =
+    advantage === "gae"
+      ? criticAdvantages(problem, layout, policy, batch, units)
+      : groupAdvantages(advantage === "grae-std", problem, batch, units);
+  // What is left of equal numbers by rounding is no advantage: the maximiser would follow it, however small.
+  for (let i = 0; i < advantages.length; i++) if (Math.abs(advantages[i]) < roundingNoise) advantages[i] = 0;
+  return advantages;
+}
+
+const roundingNoise = 1e-13;
+
+function groupAdvantages(divide: boolean, problem: Problem, batch: Batch, units: number): Float64Array {
   const { contexts } = problem.size;
   const [mass, first, second] = [0, 0, 0].map(() => new Float64Array(contexts));
   for (let i = 0; i < batch.count; i++) {
@@ -112,17 +140,37 @@ export function advantagesOf({ advantage }: Pick<Cell, "advantage">, problem: Pr
     first[batch.contexts[i]] += batch.weights[i] * batch.rewards[i];
   }
   for (let x = 0; x < contexts; x++) first[x] /= mass[x];
-  for (let i = 0; i < batch.count; i++)
+  for (let i = 0; divide && i < batch.count; i++)
     second[batch.contexts[i]] += batch.weights[i] * (batch.rewards[i] - first[batch.contexts[i]]) ** 2;
+  // In a group the deviation is the sample's, with G − 1, as the presets compute it; the exact one is that of the whole distribution.
   const members = batch.groupSize;
   const correction = members === undefined ? 1 : members / Math.max(1, members - 1);
-  return Float64Array.from({ length: batch.count }, (_, i) => {
+  const result = new Float64Array(batch.count * units);
+  for (let i = 0; i < batch.count; i++) {
     const x = batch.contexts[i];
     const difference = batch.rewards[i] - first[x];
-    // What is left of equal numbers by rounding is no advantage: the maximiser would follow it, however small.
-    if (Math.abs(difference) < roundingNoise) return 0;
-    return advantage === "grae" ? difference : difference / (Math.sqrt((second[x] / mass[x]) * correction) + 1e-6);
-  });
+    const centred = Math.abs(difference) < roundingNoise ? 0 : difference;
+    const value = divide ? centred / (Math.sqrt((second[x] / mass[x]) * correction) + 1e-6) : centred;
+    for (let u = i * units; u < (i + 1) * units; u++) result[u] = value;
+  }
+  return result;
 }
 
-const roundingNoise = 1e-13;
+function criticAdvantages(problem: Problem, layout: Layout, policy: Policy, batch: Batch, units: number): Float64Array {
+  const { before, after } = valuesOf(problem, layout, policy);
+  const { decisions, leaves } = layout;
+  const { size } = problem;
+  const tokens = decisions / units;
+  const result = new Float64Array(batch.count * units);
+  for (let u = 0; u < units; u++) {
+    const [start, end] = [u * tokens, (u + 1) * tokens];
+    const [spanStart, spanEnd] = [spanBefore(size, start), spanAfter(size, end)];
+    const drawn = u === units - 1 && batch.groupSize !== undefined;
+    for (let i = 0; i < batch.count; i++) {
+      const leaf = batch.contexts[i] * leaves + batch.leaves[i];
+      const next = drawn ? batch.rewards[i] : after[end][Math.floor(leaf / spanEnd)];
+      result[i * units + u] = next - before[start][Math.floor(leaf / spanStart)];
+    }
+  }
+  return result;
+}

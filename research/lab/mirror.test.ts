@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { cellOf } from "./cell.ts";
+import { labSettingsSchema } from "./config.ts";
+import { judge, laboratory } from "./grid.ts";
 import { withDrift, withinRegion } from "./mirror.ts";
 
 const simplex = { gain: [0.3, 0.05, 0, 0], loss: [0, -0.01, -0.2, 0], old: [0.2, 0.4, 0.3, 0.1] };
@@ -39,4 +42,36 @@ test("the trust region: the bound is met, and no distribution within it has more
   expect(far[0]).toBeCloseTo(1, 9);
   const idle = withinRegion({ ...simplex, gain: [0, 0, 0, 0], loss: [0, 0, 0, 0] }, 0.02);
   expect(Array.from(idle)).toEqual(simplex.old.map((p) => expect.closeTo(p, 12)));
+});
+
+const multi = (id: string, changes: object = {}) =>
+  judge(cellOf(id), laboratory(labSettingsSchema.parse({ turns: [2], problems: 4, ...changes }))).multi;
+
+test.each(["respond", "maximise", "kl", "trust"])(
+  "theorem 1 by the operator %s: separate policies that see all before, exact: J never falls",
+  (optimise) => {
+    const verdict = multi(`grae.ppu.turn.reverse.m-exact.history.${optimise}.exact`);
+    expect(verdict?.monotone).toBe(true);
+    expect(verdict?.shares.reached).toBe(1);
+  },
+);
+
+test("theorem 2: in reverse order the argmax is J* after one update", () => {
+  const slowest = (id: string) =>
+    Math.max(...(multi(id, { problems: 8 })?.findings ?? []).flatMap(({ reachedAt }) => reachedAt.map((at) => at ?? Infinity)));
+  expect(slowest("grae.ppu.turn.reverse.m-exact.history.respond.exact")).toBe(1);
+  expect(slowest("grae.ppu.turn.joint.m-off.history.respond.exact")).toBe(2);
+});
+
+test("without its condition: turns that do not see what was before, updated jointly, lower J under every operator", () => {
+  for (const optimise of ["respond", "maximise", "kl", "trust"])
+    expect(multi(`grae.ppu.turn.joint.m-off.index.${optimise}.exact`)?.monotone, optimise).toBe(false);
+});
+
+test("the paper's M is the exact one where policies are separate, and another where turns share a table", () => {
+  const lab = laboratory(labSettingsSchema.parse({ turns: [2], problems: 2 }));
+  const of = (m: string, sees: string) => judge(cellOf(`grae.ppu.turn.reverse.m-${m}.${sees}.maximise.exact`), lab);
+  expect(of("paper", "history")).toMatchObject({ status: "same", sameAs: of("exact", "history").id });
+  expect(of("paper", "shared").status).toBe("run");
+  expect(of("paper", "shared").multi?.findings).not.toEqual(of("exact", "shared").multi?.findings);
 });

@@ -4,10 +4,12 @@ import { actionsOf, answersOf, chancesOf, leavesFrom, leavesOf, type Problem, ty
 /**
  * The things that a turn sees, besides the tokens of its own action so far.
  * - history: the context, all actions and answers before it; a table for every history
+ * - last-step: which turn it is, and the last action with its answer, as a hand-over note would say
+ * - last-answer: which turn it is, and the last answer
  * - index: only which turn it is; a table for every turn
  * - shared: nothing; one table for all turns and contexts
  */
-export const sights = ["history", "index", "shared"] as const;
+export const sights = ["history", "last-step", "last-answer", "index", "shared"] as const;
 export type Sees = (typeof sights)[number];
 
 /**
@@ -87,6 +89,10 @@ function nodesOf({ turns, contexts, ...size }: Size, sees: Sees): number {
   switch (sees) {
     case "history":
       return (contexts * (steps ** turns - 1)) / (steps - 1);
+    case "last-step":
+      return 1 + (turns - 1) * steps;
+    case "last-answer":
+      return 1 + (turns - 1) * answersOf({ turns, contexts, ...size });
     case "index":
       return turns;
     case "shared":
@@ -98,10 +104,15 @@ function nodesOf({ turns, contexts, ...size }: Size, sees: Sees): number {
 
 /** The node of a turn. @param history actions and answers before it, as digits */
 function nodeAt(size: Size, sees: Sees, context: number, turn: number, history: number): number {
-  const steps = actionsOf(size) * answersOf(size);
+  const answers = answersOf(size);
+  const steps = actionsOf(size) * answers;
   switch (sees) {
     case "history":
       return (context * (steps ** size.turns - 1)) / (steps - 1) + (steps ** turn - 1) / (steps - 1) + history;
+    case "last-step":
+      return turn === 0 ? 0 : 1 + (turn - 1) * steps + (history % steps);
+    case "last-answer":
+      return turn === 0 ? 0 : 1 + (turn - 1) * answers + (history % answers);
     case "index":
       return turn;
     case "shared":
