@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
+import { HttpError } from "../http/http-error.ts";
 import type { HttpRequest, Reply } from "../http/server.ts";
 
 /** The key of the episode in whose context a request was made. */
@@ -22,6 +23,17 @@ function headersFor(headers: HttpRequest["headers"], apiKey: string): Record<str
     name === "authorization" ? `Bearer ${apiKey}` : apiKey,
   ]);
   return Object.fromEntries([...kept, ...keys]);
+}
+
+/**
+ * The address of a path at a server. What an agent writes as its request's target, such as `//host/`, never leads to another server, which would be
+ * given the key.
+ * @throws HttpError of status 400 if it would
+ */
+export function addressAt(server: string, path: string): URL {
+  const address = URL.canParse(server + path) ? new URL(server + path) : undefined;
+  if (address?.origin === new URL(server).origin) return address;
+  throw new HttpError(400, "the target of the request", path, { expected: "a path that begins with /" });
 }
 
 /**

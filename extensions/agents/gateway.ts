@@ -5,7 +5,7 @@ import { HttpError } from "../http/http-error.ts";
 import { type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { inferenceProblem } from "../inference/server.ts";
 import { type AgentTarget, type Episodes, lastRequest } from "./episodes.ts";
-import { contextHeader, forward, passedBack } from "./forward.ts";
+import { addressAt, contextHeader, forward, passedBack } from "./forward.ts";
 
 const host = "127.0.0.1";
 /** Longest silence of a model's server. */
@@ -38,5 +38,5 @@ async function passOn(request: HttpRequest, episodes: Episodes): Promise<Reply> 
 /** The address of a request at its model: the gateway's own `/v1` is the target's. */
 function addressOf(url: string, { baseUrl }: AgentTarget): URL {
   const base = /^\/v1beta\//.test(url) ? baseUrl.replace(/\/v1\/?$/, "") : baseUrl.replace(/\/$/, "");
-  return new URL(base + url.replace(/^\/v1(?=\/)/, ""));
+  return addressAt(base, url.replace(/^\/v1(?=\/)/, ""));
 }

@@ -72,6 +72,14 @@ test("a key and a model in the address are replaced too", async () => {
   expect(asked[0]).toMatchObject({ url: "/base/v1/models/measured:generateContent?key=its+own", body: "{}" });
 });
 
+test("a target that looks like another server stays at the model's", async () => {
+  const relay = await relayTo((response) => void response.end("{}"));
+  const { apiKey } = relay.open();
+  const { origin } = new URL(relay.baseUrl);
+  await post(`${origin}//127.0.0.1:9/v1/chat/completions`, { authorization: `Bearer ${apiKey}` });
+  expect(asked[0]?.url).toBe("//127.0.0.1:9/v1/chat/completions");
+});
+
 test("without a name the agent's own is asked for; a key of no running attempt is refused", async () => {
   const relay = await relayTo((response) => void response.end(answered));
   const attempt = relay.open();

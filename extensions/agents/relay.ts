@@ -7,7 +7,7 @@ import { HttpError } from "../http/http-error.ts";
 import { type HttpRequest, type Reply, startHttp } from "../http/server.ts";
 import { inferenceProblem } from "../inference/server.ts";
 import { isFaultOfServer } from "./blame.ts";
-import { forward, passedBack } from "./forward.ts";
+import { addressAt, forward, passedBack } from "./forward.ts";
 import { type Heard, Hearing } from "./heard.ts";
 import { newKey } from "./keys.ts";
 import type { AgentEndpoint } from "./served-agent-model.ts";
@@ -86,6 +86,7 @@ async function passOn(request: HttpRequest, origin: string, { apiKey, name: mode
   const { url, signal } = request;
   const body = await request.body();
   const path = url.replace(/(\/models\/)[^/:]+(?=:)/, (whole, before) => (model === undefined ? whole : `${before}${model}`));
+  const address = addressAt(origin, path);
   seen.waiting.add(request);
   const end = (fault: string | undefined) => {
     if (!seen.waiting.delete(request)) return;
@@ -94,7 +95,7 @@ async function passOn(request: HttpRequest, origin: string, { apiKey, name: mode
   };
   // An agent that waits no longer is no fault of the server.
   signal.addEventListener("abort", () => seen.waiting.delete(request));
-  const answer = await forward(request, new URL(path, origin), apiKey, renamed(body, model)).catch((cause: unknown) => {
+  const answer = await forward(request, address, apiKey, renamed(body, model)).catch((cause: unknown) => {
     end(reasonOf(cause));
     throw new HttpError(502, "the model's server", origin, { expected: "an answer", hint: reasonOf(cause), cause });
   });
