@@ -33,8 +33,9 @@ export interface SeedsReport {
 export function seedsReport(folders: readonly string[]): SeedsReport {
   const seeds = requireSeedsOnly(folders);
   const changes = endsOf(folders).map(({ split, decoding }) => {
-    const [start, end] = (["before", "after"] as const).map((when) => measuredIn(folders, when, split, decoding));
-    const [before, after] = [start, end].map(({ outcomes }) => outcomes);
+    const start = measuredIn(folders, "before", split, decoding);
+    const end = measuredIn(folders, "after", split, decoding);
+    const [before, after] = [start.outcomes, end.outcomes];
     return {
       ...{ split, decoding, before: acrossSeeds(before, 0), after: acrossSeeds(after, 0) },
       change: differenceAcrossSeeds(before, after, 0),
@@ -66,7 +67,8 @@ export function seedsAgainst(first: readonly string[], second: readonly string[]
       hint: "The difference is paired by seed.",
     });
   return endsOf(first).map(({ split, decoding }) => {
-    const [a, b] = [first, second].map((folders) => measuredIn(folders, "after", split, decoding).outcomes);
+    const a = measuredIn(first, "after", split, decoding).outcomes;
+    const b = measuredIn(second, "after", split, decoding).outcomes;
     return {
       ...{ split, decoding, first: acrossSeeds(a, 0), second: acrossSeeds(b, 0) },
       difference: differenceAcrossSeeds(a, b, 0),

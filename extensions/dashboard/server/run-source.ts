@@ -152,7 +152,8 @@ export class RunSources {
   /** @param id one of `ids` @throws RunError for a damaged run */
   open(id: string): RunSource {
     const folder = this.folder(id);
-    const changed = lstatSync(layout.run(folder)).mtimeMs;
+    // Where the file is gone since it was listed, the run says so.
+    const changed = lstatSync(layout.run(folder), { throwIfNoEntry: false })?.mtimeMs ?? Number.NaN;
     const known = this.#known.get(id);
     if (known?.changed === changed) return known.source;
     const source = new RunSource(id, folder);
