@@ -3,6 +3,7 @@ import { chooseProvider } from "../extensions/local/device-choice.ts";
 import { LocalEngine } from "../extensions/local/engine.ts";
 import { nativeRuntime } from "../extensions/local/machine/native.ts";
 import { loadModel } from "../extensions/local/model/model-folder.ts";
+import { prompt, rollouts } from "../extensions/local/sampling/rollouts.fixture.ts";
 import type { LocalAction } from "../extensions/local/sampling/row.ts";
 
 const missing = await chooseProvider("webgpu", 1).then(
@@ -10,36 +11,8 @@ const missing = await chooseProvider("webgpu", 1).then(
   (error: Error) => error.message,
 );
 
-const prompt = [3, 5, 7, 9, 11, 13, 2, 4, 6, 8];
 const lora = { rank: 2, alpha: 4, targets: "all-linear", seed: 1 } as const;
 const optimiser = { beta1: 0.9, beta2: 0.999, epsilon: 1e-6, weightDecay: 0.01, clipNorm: 1, learningRate: 1e-2 };
-
-/** Turns of five rollouts: three of one prompt, in one of which another forks off; rows end one after another, and some need their whole distribution. */
-async function rollouts(engine: LocalEngine): Promise<LocalAction[]> {
-  const started = [
-    { context: prompt, temperature: 1 },
-    { context: prompt, temperature: 1 },
-    { context: prompt, temperature: 1, topLogprobs: 2 },
-    { context: [...prompt, 1], temperature: 0 },
-    { context: [...prompt, 2], temperature: 0.7 },
-  ];
-  const first = await Promise.all(
-    started.map((request, i) =>
-      engine.sample({ ...request, maxTokens: 3 + 2 * i, stopTokens: [], seed: i, cacheKey: `rollout ${i}` }),
-    ),
-  );
-  const second = await Promise.all(
-    first.flatMap(({ tokens }, i) => {
-      const context = [...(started[i]?.context ?? []), ...tokens, 1, 2, 3];
-      const request = { context, maxTokens: 4, stopTokens: [] };
-      return [
-        engine.sample({ ...request, seed: 10 + i, cacheKey: `rollout ${i}`, topK: i === 1 ? 5 : 0 }),
-        ...(i === 0 ? [engine.sample({ ...request, seed: 20, cacheKey: "fork" })] : []),
-      ];
-    }),
-  );
-  return [...first, ...second];
-}
 
 /** The same ids, and what goes with them up to the rounding of sums in another order. */
 function expectSame(actual: readonly LocalAction[], expected: readonly LocalAction[], within = 1e-4): void {

@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { DivergenceError } from "../../src/core/errors.ts";
 import { randomStream } from "../../src/core/random.ts";
-import type { SampleRequest } from "../../src/engines/engine.ts";
 import { LocalEngine } from "./engine.ts";
 import type { Provider } from "./machine/device.ts";
 import { loadModel } from "./model/model-folder.ts";
 import type { LocalEngineOptions } from "./options.ts";
 import { DeviceDecoder } from "./sampling/device-decoder.ts";
+import { prompt, rollouts } from "./sampling/rollouts.fixture.ts";
 import type { LocalAction } from "./sampling/row.ts";
 import { AdamW } from "./training/adamw.ts";
 import { ParameterStore } from "./training/parameter-store.ts";
@@ -33,7 +33,6 @@ beforeEach(() => {
 const folder = mkdtempSync(join(tmpdir(), "on-device-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const prompt = [3, 5, 7, 9, 11, 13, 2, 4, 6, 8];
 const optimiser = { beta1: 0.9, beta2: 0.999, epsilon: 1e-6, weightDecay: 0.01, clipNorm: 1, learningRate: 1e-2 };
 const lora = { rank: 2, alpha: 4, targets: "all-linear", seed: 1 } as const;
 const samples = [
@@ -77,30 +76,6 @@ function expectClose(actual: Iterable<number>, expected: Iterable<number>, withi
   const [a, b] = [[...actual], [...expected]];
   expect(a.length).toBe(b.length);
   expect(Math.max(...a.map((value, i) => Math.abs(value - b[i])))).toBeLessThan(within);
-}
-
-/** Turns of five rollouts: three of one prompt, in one of which another forks off; rows end one after another, and some need their whole distribution. */
-async function rollouts(engine: LocalEngine): Promise<LocalAction[]> {
-  const started = [
-    { context: prompt, temperature: 1 },
-    { context: prompt, temperature: 1 },
-    { context: prompt, temperature: 1, topLogprobs: 2 },
-    { context: [...prompt, 1], temperature: 0 },
-    { context: [...prompt, 2], temperature: 0.7 },
-  ];
-  const turn = (request: Partial<SampleRequest> & Pick<SampleRequest, "context">) =>
-    engine.sample({ maxTokens: 4, stopTokens: [], seed: 1, ...request });
-  const first = await Promise.all(
-    started.map((request, i) => turn({ ...request, maxTokens: 3 + 2 * i, seed: i, cacheKey: `rollout ${i}` })),
-  );
-  const second = await Promise.all(
-    first.flatMap(({ tokens }, i) => {
-      const context = [...started[i].context, ...tokens, 1, 2, 3];
-      const fork = i === 0 ? [turn({ context, seed: 20, cacheKey: "fork" })] : [];
-      return [turn({ context, seed: 10 + i, cacheKey: `rollout ${i}`, topK: i === 1 ? 5 : 0 }), ...fork];
-    }),
-  );
-  return [...first, ...second];
 }
 
 test.each([
