@@ -8,7 +8,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const parts = {
   types: ["npm", "run", "-s", "typecheck"],
   lint: ["npm", "run", "-s", "lint"],
-  "unit tests": ["npx", "--no-install", "vitest", "run", "--project", "unit", ...process.argv.slice(2)],
+  "unit tests": ["npx", "--no-install", "vitest", "run", "--project", "unit*", ...process.argv.slice(2)],
 };
 
 const began = performance.now();

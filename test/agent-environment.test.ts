@@ -221,7 +221,7 @@ test("the time of the model's own answers does not count", async () => {
   const { stopReason } = await playedBy(async (model) => {
     for (let i = 0; i < 6; i++) {
       await ask(model, [user(`${i}`)]);
-      await new Promise((go) => setTimeout(go, 100));
+      await new Promise((go) => setTimeout(go, 60));
     }
     return 1;
   });
