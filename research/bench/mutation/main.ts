@@ -1,14 +1,14 @@
 /**
  * The mutation score of a random sample: `RETROGRADE_STRYKER="$(./.ci/stryker)" npx jiti research/bench/mutation/main.ts --out FOLDER`.
  * Each mutant changes one place of one file and is run against the tests that pass this place: with others in one process, and once more in a
- * process of its own if it survives that. Continues where it was stopped.
+ * process of its own if it survives that, and at last against the types. Continues where it was stopped.
  */
 import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { proportionInterval } from "../../../src/statistics/intervals.ts";
 import { applyMutant, drawMutants, keyOf, type Mutant, mutantsOf } from "./mutants.ts";
-import { filesBelow, makeSandbox, runVitest } from "./sandbox.ts";
+import { filesBelow, makeSandbox, refusedByTypes, runVitest } from "./sandbox.ts";
 import { type Covering, type Judged, judgeTogether } from "./schemata.ts";
 
 interface Options {
@@ -21,11 +21,15 @@ interface Options {
   readonly again?: boolean;
 }
 
+/** "refused": no test fails, but TypeScript does, as it would in `npm test`. */
+const statuses = ["killed", "timed out", "refused", "survived", "not covered"] as const;
+type Status = (typeof statuses)[number];
+
 interface Result {
   readonly key: string;
   readonly folder: string;
   readonly kind: string;
-  readonly status: "killed" | "timed out" | "survived" | "not covered";
+  readonly status: Status;
   /** Tests that ran, and those that the budget left out. */
   readonly tests: number;
   readonly leftOut: number;
@@ -70,7 +74,7 @@ async function main(out: string, stryker: string, { folders, tests, count, seed,
   const before = readResults(resultsFile);
   const todo = sample.filter((mutant) => {
     const result = before.get(keyOf(mutant));
-    return again === true ? result !== undefined && !isKilled(result) : result === undefined;
+    return again === true ? result !== undefined && !isNoticed(result) : result === undefined;
   });
   const files = tests.flatMap((name) => (name.endsWith(".ts") ? [name] : filesBelow(root, name, isTest)));
   const lines = join(out, again === true ? `lines-${Date.now()}.jsonl` : "lines.jsonl");
@@ -78,7 +82,7 @@ async function main(out: string, stryker: string, { folders, tests, count, seed,
   for (const mutant of todo) {
     const result = await judge(sandbox, mutant, together.get(keyOf(mutant)), budget);
     appendFileSync(resultsFile, `${JSON.stringify(result)}\n`);
-    if (!isKilled(result))
+    if (!isNoticed(result))
       console.log(`${result.status}: ${result.kind} ${result.key} (${result.tests} tests, ${result.leftOut} left out)`);
   }
   report(folders, [...readResults(resultsFile).values()]);
@@ -90,7 +94,7 @@ async function judge(sandbox: string, mutant: Mutant, known: Judged | undefined,
   const source = readFileSync(join(sandbox, mutant.file), "utf8");
   const chosen = withinBudget(covering, budget);
   const counts = { tests: chosen.length, leftOut: covering.length - chosen.length };
-  const result = (status: Result["status"]): Result => ({
+  const result = (status: Status): Result => ({
     key: keyOf(mutant),
     folder: mutant.file.slice(0, mutant.file.indexOf("/")),
     kind: mutant.kind,
@@ -98,7 +102,6 @@ async function judge(sandbox: string, mutant: Mutant, known: Judged | undefined,
     ...counts,
   });
   if (before !== "open") return result(before);
-  if (covering.length === 0) return result("not covered");
   writeFileSync(join(sandbox, mutant.file), applyMutant(source, mutant));
   try {
     const isNear = ({ file }: Covering) => dirname(file) === dirname(mutant.file);
@@ -110,7 +113,7 @@ async function judge(sandbox: string, mutant: Mutant, known: Judged | undefined,
       const { status } = await runVitest(sandbox, args, 30 + 5 * usual);
       if (status !== "passed") return result(status === "failed" ? "killed" : "timed out");
     }
-    return result("survived");
+    return result((await refusedByTypes(sandbox)) ? "refused" : chosen.length === 0 ? "not covered" : "survived");
   } finally {
     writeFileSync(join(sandbox, mutant.file), source);
   }
@@ -128,20 +131,19 @@ function withinBudget(covering: readonly Covering[], budget: number): Covering[]
 function report(folders: readonly string[], results: readonly Result[]): void {
   for (const folder of [...folders, ""]) {
     const own = results.filter((result) => result.folder.startsWith(folder));
-    const count = (status: Result["status"]) => own.filter((result) => result.status === status).length;
-    const killed = count("killed") + count("timed out");
     if (own.length === 0) continue;
-    const { low, high } = proportionInterval(killed, own.length);
+    const counts = statuses.map((status) => `${own.filter((result) => result.status === status).length} ${status}`);
+    const noticed = own.filter(isNoticed).length;
+    const { low, high } = proportionInterval(noticed, own.length);
     console.log(
-      `${(folder || "all").padEnd(20)} ${own.length} mutants: ${count("killed")} killed, ${count("timed out")} timed out, ` +
-        `${count("survived")} survived, ${count("not covered")} not covered; score ${percent(killed / own.length)} ` +
+      `${(folder || "all").padEnd(20)} ${own.length} mutants: ${counts.join(", ")}; score ${percent(noticed / own.length)} ` +
         `[${percent(low)}, ${percent(high)}]`,
     );
   }
 }
 
-function isKilled({ status }: Result): boolean {
-  return status === "killed" || status === "timed out";
+function isNoticed({ status }: Result): boolean {
+  return status !== "survived" && status !== "not covered";
 }
 
 /** Returns the last result of each mutant. */

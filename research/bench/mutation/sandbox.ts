@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 
@@ -70,4 +71,13 @@ export function runVitest(
       resolve({ status: code === 0 ? "passed" : exhausted ? "timed out" : "failed", output });
     });
   });
+}
+
+/** Whether TypeScript finds an error in the sandbox. A name that is no longer used, or a line that is no longer reached, is none. */
+export async function refusedByTypes(sandbox: string): Promise<boolean> {
+  const tsc = join(sandbox, "node_modules/typescript/bin/tsc");
+  const lenient = ["--noUnusedLocals", "false", "--noUnusedParameters", "false", "--allowUnreachableCode", "true"];
+  const child = spawn(process.execPath, [tsc, "-p", "tsconfig.json", "--noEmit", ...lenient], { cwd: sandbox, stdio: "ignore" });
+  const [code] = await once(child, "close");
+  return code !== 0;
 }

@@ -78,7 +78,7 @@ function judged(
 }
 
 const configText = `import base from "./vitest.config.ts";
-const settings = { runner: "./research/bench/mutation/runner.ts", setupFiles: ["extensions/engines.ts"], testTimeout: 3_600_000, hookTimeout: 600_000 };
+const settings = { isolate: true, runner: "./research/bench/mutation/runner.ts", setupFiles: ["extensions/engines.ts"], testTimeout: 3_600_000, hookTimeout: 600_000 };
 const projects = base.test.projects.map((project) => ({ ...project, test: { ...project.test, ...settings } }));
 export default { ...base, test: { ...base.test, projects } };
 `;
