@@ -1,5 +1,5 @@
 /**
- * Models learn TextArena's FrozenLake and Sokoban: research/notes/frozen-lake.md, grid-games.md and search-and-compute.md there.
+ * Models learn TextArena's FrozenLake and Sokoban: research/notes/frozen-lake.md, search-and-compute.md and sokoban.md there.
  *
  *     pip install openenv==0.10.0 textarena==0.7.4
  *     npx jiti research/recipes/grid-games.ts --game frozen-lake-3 --out runs/frozen-lake --seeds 11,12,13
@@ -26,7 +26,9 @@ import { layout } from "../../src/runs/layout.ts";
 import { readSummary, readTrajectories, trajectorySteps } from "../../src/runs/read.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
 import type { UserConfig } from "../../src/training/config/user-config.ts";
+import { lakeOf, shortestWay } from "./frozen-lake.ts";
 import { newModel } from "./new-model.ts";
+import type { TokenizerOptions } from "./tokenizer.ts";
 
 const { values } = parseArgs({
   options: {
@@ -51,7 +53,6 @@ const scaled = (count: number) => Math.max(1, Math.round(count * scale));
 const address = `127.0.0.1:${values.port}`;
 
 type Arm = Pick<UserConfig, "algorithm" | "steps">;
-type Board = readonly (readonly string[])[];
 interface Game {
   /** The package's name of it, and what its constructor takes. */
   readonly variant: string;
@@ -62,13 +63,13 @@ interface Game {
   readonly evaluation: { readonly tasks: number; readonly greedy: boolean };
   /** Of the arms. */
   readonly learningRate: number;
-  /** What is taught: SmolLM2-135M-Instruct, or a model of 2 million parameters from nothing. */
-  readonly model: "smollm2" | "new";
+  /** What is taught: SmolLM2-135M-Instruct, or a model of 2 million parameters from nothing, whose tokens are these. */
+  readonly model: "smollm2" | TokenizerOptions;
   /** A number of walks, and the SFT on them, that make the start of all arms. */
   readonly walks: number;
   readonly start: { readonly steps: number; readonly learningRate: number; readonly tokensPerStep: number };
-  /** The moves of a walk; those of lake-walks.py if left out. */
-  readonly startWalk?: (board: Board, random: Random) => readonly string[];
+  /** The moves of a walk; those of grid-walks.py if left out. */
+  readonly startWalk?: (random: Random) => readonly string[];
   readonly arms: Readonly<Record<string, Arm>>;
 }
 
@@ -79,63 +80,49 @@ const echo = {
   term: { kind: "echo" },
 } as const;
 const selfDistillation = { kind: "custom", advantage: { kind: "self-distillation" }, update: { kind: "reinforce" } } as const;
-/** A cell with the bar before it; a line between rows; a move; another line. */
-const lakeTokens = {
-  pieces: ["\\| {2}[PHG ] {2}", "\\|?\\n*\\+[-+]+\\+\\n*", "\\[[a-z]+\\]", " *['A-Z][^\\n]*\\n*", "\\n+", "[^\\n]"],
-  vocabularySize: 620,
-};
-const moves = { right: [0, 1], down: [1, 0], left: [0, -1], up: [-1, 0] } as const;
 
-const small = {
-  model: "smollm2",
-  engine: { memory: 5.6, lora: { rank: 16, alpha: 32, targets: "all-linear" } },
-  evaluation: { tasks: 64, greedy: true },
-  learningRate: 2e-4,
-  walks: 200,
-  start: { steps: 60, learningRate: 5e-4, tokensPerStep: 2000 },
-} as const;
+/** What both games write in one token: a move, a line, line ends. */
+const commonPieces = ["\\[[a-z]+\\]", " *['A-Z][^\\n]*\\n*", "\\n+", "[^\\n]"];
 
-const lake: Game = {
-  model: "new",
-  variant: "FrozenLake-v0-raw",
-  settings: { size: 5, num_holes: 5 },
-  rollout: { maxTurns: 12, tasksPerStep: 8, groupSize: 16 },
+const fromNothing = {
   maxLength: 768,
   engine: {},
   evaluation: { tasks: 256, greedy: true },
   learningRate: 2e-4,
   walks: 20_000,
   start: { steps: 500, learningRate: 1.5e-3, tokensPerStep: 4000 },
+  rollout: { maxTurns: 12, tasksPerStep: 8, groupSize: 16 },
   arms: {},
+} as const;
+
+const lake: Game = {
+  ...fromNothing,
+  // A cell with the bar before it; a line between rows.
+  model: { pieces: ["\\| {2}[PHG ] {2}", "\\|?\\n*\\+[-+]+\\+\\n*", ...commonPieces], vocabularySize: 620 },
+  variant: "FrozenLake-v0-raw",
+  settings: { size: 5, num_holes: 5 },
 };
 
 const games: Readonly<Record<string, Game>> = {
   "frozen-lake-3": {
-    ...small,
+    model: "smollm2",
     variant: "FrozenLake-v0-raw",
     settings: { size: 3, num_holes: 2 },
     rollout: { maxTurns: 5, tasksPerStep: 2, groupSize: 8 },
     maxLength: 1408,
+    engine: { memory: 5.6, lora: { rank: 16, alpha: 32, targets: "all-linear" } },
     evaluation: { tasks: 64, greedy: false },
+    learningRate: 2e-4,
     walks: 64,
-    start: { ...small.start, steps: 8 },
+    start: { steps: 8, learningRate: 5e-4, tokensPerStep: 2000 },
     // Drawn before the ice is seen: they teach the form and not where the holes are.
-    startWalk: (_, random) => random.shuffle(["right", "right", "down", "down"]),
+    startWalk: (random) => random.shuffle(["right", "right", "down", "down"]),
     // As many steps as take equal time by the tokens of a step, as the plan counts them.
     arms: {
       grpo: { algorithm: { kind: "grpo" }, steps: scaled(14) },
       echo: { algorithm: echo, steps: scaled(12) },
       "self-distillation": { algorithm: selfDistillation, steps: scaled(11) },
     },
-  },
-  "frozen-lake-4": {
-    ...small,
-    variant: "FrozenLake-v0-raw",
-    settings: { size: 4, num_holes: 3 },
-    rollout: { maxTurns: 8, tasksPerStep: 2, groupSize: 8 },
-    maxLength: 2304,
-    startWalk: shortestWay,
-    arms: {},
   },
   "frozen-lake-5": lake,
   // Taught so little that rewards have something left to teach. The steps are those of about 32,000 sampled moves.
@@ -149,13 +136,11 @@ const games: Readonly<Record<string, Game>> = {
     },
   },
   sokoban: {
-    ...small,
+    ...fromNothing,
+    // A cell with the space or the line's end behind it.
+    model: { pieces: ["[#_OX√PS][ \\n]", " *-[^\\n]*\\n*", ...commonPieces], vocabularySize: 620 },
     variant: "Sokoban-v0-raw",
     settings: { dim_room: [6, 6], num_boxes: 1, max_turns: 12 },
-    rollout: { maxTurns: 12, tasksPerStep: 2, groupSize: 8 },
-    maxLength: 2304,
-    startWalk: shortestWay,
-    arms: {},
   },
 };
 const found = games[values.game];
@@ -186,7 +171,7 @@ async function all(): Promise<void> {
   try {
     await started(once(server, "exit"));
     if (!existsSync(`${start}.jsonl`)) await writeStart();
-    if (game.model === "new" && !existsSync(`${start}.model`)) await makeModel();
+    if (game.model !== "smollm2" && !existsSync(`${start}.model`)) await makeModel(game.model);
     await runs(["start"]);
     await runs(values.seeds.split(",").flatMap((seed) => armNames.map((arm) => `${arm}-${seed}`)));
   } finally {
@@ -241,7 +226,12 @@ async function train(name: string): Promise<number> {
   const config: UserConfig =
     name === "start"
       ? {
-          ...{ ...shared, model: game.model === "new" ? `${start}.model` : game.model, seed: 1, steps: scaled(game.start.steps) },
+          ...{
+            ...shared,
+            model: game.model === "smollm2" ? game.model : `${start}.model`,
+            seed: 1,
+            steps: scaled(game.start.steps),
+          },
           optimizer: { learningRate: game.start.learningRate },
           algorithm: { kind: "sft", data: `${start}.jsonl`, tokensPerStep: game.start.tokensPerStep },
         }
@@ -270,17 +260,17 @@ function solvable<T extends Task>(played: Environment<T>): Environment<T> {
     size: (split) => played.size(split),
     task: (split, index) => played.task(split, index),
     start: (task, seed) => played.start(task, seed),
-    demonstrate: (task) => walk(played, task, shortestWay),
+    demonstrate: (task) => walk(played, task, (board) => shortestWay(lakeOf(board))),
     open: () => played.open?.(),
     close: () => played.close?.(),
   };
 }
 
-/** Plays moves until the game ends. @param movesOf the first board */
-async function walk<T extends Task>(played: Environment<T>, task: T, movesOf: (board: Board) => readonly string[]) {
+/** Plays moves until the game ends. @param movesOf the first message */
+async function walk<T extends Task>(played: Environment<T>, task: T, movesOf: (board: string) => readonly string[]) {
   const episode = await played.start(task, 0);
   const messages: Message[] = [...episode.messages];
-  for (const move of movesOf(boardOf(messages[0]?.content ?? ""))) {
+  for (const move of movesOf(messages[0]?.content ?? "")) {
     const action = { role: "assistant", content: `[${move}]` } as const;
     const reply = await episode.reply(action);
     messages.push(action, ...(reply.messages ?? []));
@@ -290,68 +280,11 @@ async function walk<T extends Task>(played: Environment<T>, task: T, movesOf: (b
   return messages;
 }
 
-/** Rows such as `|  P  |  H  |` of FrozenLake, and `# P _ X` of Sokoban. */
-function boardOf(text: string): Board {
-  const rows = text.split("Current Board:")[1]?.split("\n") ?? [];
-  return rows.flatMap((row) => {
-    if (row.startsWith("|"))
-      return [
-        row
-          .slice(1, -1)
-          .split("|")
-          .map((cell) => cell.trim()),
-      ]; // prettier-ignore
-    return /^\S( \S)+\s*$/u.test(row) ? [row.trim().split(" ")] : [];
-  });
-}
-
-/** A shortest way to the goal, or one that pushes all boxes onto goals: breadth first. A goal under the player is not shown. */
-function shortestWay(board: Board): string[] {
-  const at = (names: readonly string[]) =>
-    board.flatMap((row, i) => row.flatMap((cell, j) => (names.includes(cell) ? [`${i},${j}`] : [])));
-  const closed = new Set(at(["#", "H"]));
-  const boxes = at(["X", "√"]);
-  const [player = ""] = at(["P"]);
-  const shown = at(["O", "√", "G"]);
-  const goals = new Set(shown.length === 0 ? [player] : shown);
-  const isInside = (cell: string) => {
-    const [row = -1, column = -1] = cell.split(",").map(Number);
-    return board[row]?.[column] !== undefined && !closed.has(cell);
-  };
-  const beside = (cell: string, [down, right]: readonly [number, number]) => {
-    const [row = 0, column = 0] = cell.split(",").map(Number);
-    return `${row + down},${column + right}`;
-  };
-  interface State {
-    readonly player: string;
-    readonly boxes: readonly string[];
-    readonly way: readonly string[];
-  }
-  const open: State[] = [{ player, boxes, way: [] }];
-  const seen = new Set<string>();
-  for (let here = open.shift(); here !== undefined; here = open.shift()) {
-    const { player, boxes, way } = here;
-    if ((boxes.length === 0 ? [player] : boxes).every((each) => goals.has(each))) return [...way];
-    for (const [move, step] of Object.entries(moves)) {
-      const next = beside(player, step);
-      const behind = beside(next, step);
-      const pushes = boxes.includes(next);
-      if (!isInside(next) || (pushes && (!isInside(behind) || boxes.includes(behind)))) continue;
-      const moved = pushes ? boxes.map((box) => (box === next ? behind : box)) : boxes;
-      const key = [next, ...[...moved].sort()].join(" ");
-      if (seen.has(key)) continue;
-      seen.add(key);
-      open.push({ player: next, boxes: moved, way: [...way, move] });
-    }
-  }
-  throw new Error(`no way over ${board.map((row) => row.join(" ")).join(" / ")}`);
-}
-
 /** Writes the walks that the start is taught by, on tasks that no run trains on. */
 async function writeStart(): Promise<void> {
   const { startWalk } = game;
   if (startWalk === undefined) {
-    const script = fileURLToPath(new URL("lake-walks.py", import.meta.url));
+    const script = fileURLToPath(new URL("grid-walks.py", import.meta.url));
     const tested = Array.from({ length: game.evaluation.tasks }, async (_, index) => {
       const episode = await environment.start(await environment.task("test", index), 0);
       await episode.close?.();
@@ -359,25 +292,25 @@ async function writeStart(): Promise<void> {
     });
     const without = `${start}.tested.json`;
     writeFileSync(without, JSON.stringify(await Promise.all(tested)));
-    const args = ["-W", "ignore", script, String(scaled(game.walks)), without, `${start}.jsonl`];
-    execFileSync(values.python, args, { stdio: "inherit" });
+    const walks = [game.variant, JSON.stringify(game.settings), String(scaled(game.walks)), without, `${start}.jsonl`];
+    execFileSync(values.python, ["-W", "ignore", script, ...walks], { stdio: "inherit" });
     return;
   }
   const lines = [];
   for (let i = 0; i < game.walks; i++) {
     const random = randomStream(0, "form", i);
     const task = await environment.task("train", 10_000 + i);
-    const messages = await walk(environment, task, (board) => startWalk(board, random));
+    const messages = await walk(environment, task, () => startWalk(random));
     lines.push(`${JSON.stringify({ messages })}\n`);
   }
   writeFileSync(`${start}.jsonl`, lines.join(""));
 }
 
 /** Writes a model with random weights, whose tokens are the cells and lines of the walks. */
-async function makeModel(): Promise<void> {
+async function makeModel(tokens: TokenizerOptions): Promise<void> {
   const lines = readFileSync(`${start}.jsonl`, "utf8").trim().split("\n").slice(0, 300);
   const walks = lines.map((line) => (JSON.parse(line) as { messages: Message[] }).messages);
-  await saveModel(`${start}.model`, newModel(walks, lakeTokens, 1).start, { dtype: "float32" });
+  await saveModel(`${start}.model`, newModel(walks, tokens, 1).start, { dtype: "float32" });
 }
 
 /** Prints a row for each run, in percent: success and reward on the test maps before and after, and processor seconds. */
