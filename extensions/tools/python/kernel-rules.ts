@@ -25,8 +25,13 @@ const architectures = {
 } as const;
 
 /** Returns a command that runs another one under the kernel's rules. It reads and starts nothing but `files`, and fails where a rule is refused. */
-export function inKernelRules(perl: string, command: readonly string[], files: readonly string[]): [string, ...string[]] {
-  const of = architectures[process.arch as keyof typeof architectures];
+export function inKernelRules(
+  perl: string,
+  command: readonly string[],
+  files: readonly string[],
+  arch: string = process.arch,
+): [string, ...string[]] {
+  const of = architectures[arch as keyof typeof architectures];
   const numbers = (table: string) =>
     table.split(",").flatMap((call) => call.trim().split(" ")[of?.column ?? 0]?.match(/^\d+$/) ?? []);
   const seccomp = of === undefined ? [0, 0, 0] : [of.seccomp, of.audit, of.clone];
