@@ -1,13 +1,14 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, type SpawnOptions, spawn } from "node:child_process";
 import { readdirSync } from "node:fs";
 import type { Socket } from "node:net";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
-import { ToolError } from "../../../src/core/errors.ts";
+import { reasonOf, ToolError } from "../../../src/core/errors.ts";
 import { guest, openImage } from "./image.ts";
 import { nodeProgram } from "./node.ts";
 import { type Answer, answerSchema, frameOf, longestAnswer, type Request, readFrames, readySchema } from "./protocol.ts";
-import { type Command, enclosed, innermost, limit, residentBytes } from "./walls.ts";
+import { type Command, here, type System } from "./system.ts";
+import { enclosed, innermost, limit, residentBytes } from "./walls.ts";
 
 /** How a Python process ended while it was asked: it was killed for its time or its memory, or it crashed. */
 export type Ending = "time" | "memory" | "crash";
@@ -24,25 +25,41 @@ export interface ProcessSettings {
   readonly stderr: boolean;
 }
 
+/** What a process is started with. */
+export interface Start {
+  readonly spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess;
+  readonly openImage: () => Promise<number>;
+  readonly system: System;
+}
+
 /**
  * Starts a Python process, which does not keep this one alive but for the time in which it is asked. Its time and memory are looked at from here.
  * @param program what runs in it; tests have one that is hostile
  * @throws ToolError if it does not start
  */
-export async function startPython(settings: ProcessSettings, program = join(guest, "main.mjs")): Promise<PythonProcess> {
+export async function startPython(
+  settings: ProcessSettings,
+  program = join(guest, "main.mjs"),
+  start: Start = { spawn, openImage, system: here },
+): Promise<PythonProcess> {
   const { memoryBytes } = settings;
-  const child = spawnEnclosed(await nodeProgram(), program, await openImage(), settings);
-  const python = new PythonProcess(child);
+  const { system } = start;
+  const child = await spawnEnclosed(program, settings, start);
+  const python = new PythonProcess(child, system);
   await python.greeted();
-  const pid = innermost(child.pid ?? 0);
-  await limit(pid, memoryBytes);
-  python.limit(pid, ((await residentBytes(pid)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes);
+  const pid = innermost(child.pid ?? 0, system);
+  await limit(pid, memoryBytes, system).catch((cause: unknown) => {
+    python.kill();
+    throw new ToolError("python", reasonOf(cause), { expected: "a process that the kernel limits", cause });
+  });
+  python.limit(pid, ((await residentBytes(pid, system)) ?? Number.POSITIVE_INFINITY) + 1.5 * memoryBytes);
   keepAlive(child, false);
   return python;
 }
 
 export class PythonProcess {
   readonly #child: ChildProcess;
+  readonly #system: System;
   readonly #requests: Writable;
   #ended = false;
   #nextId = 0;
@@ -52,8 +69,9 @@ export class PythonProcess {
   #pid = 0;
   #maxResident = Number.POSITIVE_INFINITY;
 
-  constructor(child: ChildProcess) {
+  constructor(child: ChildProcess, system: System) {
     this.#child = child;
+    this.#system = system;
     this.#requests = child.stdio[3] as Writable;
     const answers = child.stdio[4] as Readable;
     const said = collect(child.stdio[2] as Readable);
@@ -124,7 +142,7 @@ export class PythonProcess {
       };
       const timer = setTimeout(() => finish("time"), request.timeoutMs + graceMs);
       const look = async () => {
-        const bytes = await residentBytes(this.#pid);
+        const bytes = await residentBytes(this.#pid, this.#system);
         if (done) return;
         if (bytes !== undefined && bytes > this.#maxResident) return finish("memory");
         setTimeout(look, lookMs).unref();
@@ -145,11 +163,17 @@ export class PythonProcess {
   }
 }
 
-function spawnEnclosed(node: string, main: string, image: number, { memoryBytes, stderr }: ProcessSettings): ChildProcess {
+async function spawnEnclosed(
+  main: string,
+  { memoryBytes, stderr }: ProcessSettings,
+  { spawn, openImage, system }: Start,
+): Promise<ChildProcess> {
+  const node = await nodeProgram();
+  const image = await openImage();
   const files = [main, ...readdirSync(guest).map((name) => join(guest, name))].filter((file) => file.endsWith(".mjs"));
   const flags = ["--expose-gc", "--no-warnings", "--max-old-space-size=128"];
   const program: Command = [node, ...flags, main, String(memoryBytes), ...(stderr ? ["stderr"] : [])];
-  const [command, ...args] = enclosed(program, files);
+  const [command, ...args] = enclosed(program, files, system);
   // A process group of its own: a signal to its group reaches nobody else, and Ctrl-C in a terminal is ours alone.
   return spawn(command, args, { cwd: "/", env: {}, detached: true, stdio: ["ignore", "ignore", "pipe", "pipe", "pipe", image] });
 }
