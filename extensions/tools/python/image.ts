@@ -18,14 +18,19 @@ export const guest = fileURLToPath(new URL("./guest/", import.meta.url));
  * file that nobody finds: it has no name any more.
  * @throws ToolError if it cannot be made
  */
-export const openImage = once(makeImage);
+export const openImage = once(() => makeImage());
 
-async function makeImage(): Promise<number> {
+/** Runs a program of Node to its end. */
+type RunNode = (args: readonly string[]) => Promise<unknown>;
+
+const runNode: RunNode = async (args) => promisify(execFile)(await nodeProgram(), args, { env: {} });
+
+export async function makeImage(run = runNode): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), "retrograde-python-"));
   try {
     const pyodide = dirname(realpathSync(createRequire(import.meta.url).resolve("pyodide/package.json")));
     const file = join(folder, "image");
-    await promisify(execFile)(await nodeProgram(), [join(guest, "build.mjs"), pyodide, file], { env: {} });
+    await run([join(guest, "build.mjs"), pyodide, file]);
     return openSync(file, "r");
   } catch (cause) {
     throw imageError(cause);

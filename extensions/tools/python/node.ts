@@ -14,13 +14,15 @@ export const nodeProgram = once(() => findNode());
 /** Version managers put scripts on the PATH, and Bun a link to itself. So the program is asked where and what it is. */
 const expression = "process.versions.bun === undefined ? process.execPath : ''";
 
-export async function findNode({ name, version } = runtime(), env: NodeJS.ProcessEnv = process.env): Promise<string> {
+const ask = async (args: readonly string[], env: NodeJS.ProcessEnv) => (await promisify(execFile)("node", args, { env })).stdout;
+
+export async function findNode({ name, version } = runtime(), env: NodeJS.ProcessEnv = process.env, run = ask): Promise<string> {
   if (name === "node") return process.execPath;
-  const { stdout, cause } = await promisify(execFile)("node", ["-p", expression], { env }).then(
-    ({ stdout }) => ({ stdout, cause: undefined }),
-    (cause: unknown) => ({ stdout: "", cause }),
+  const { found, cause } = await run(["-p", expression], env).then(
+    (stdout) => ({ found: stdout.trim(), cause: undefined }),
+    (cause: unknown) => ({ found: "", cause }),
   );
-  if (stdout.trim() !== "") return stdout.trim();
+  if (found !== "") return found;
   const expected = `Node 20.19 or later on the PATH: its processes can be closed off, those of ${version} cannot`;
   throw new ToolError("python", "without Node", { expected, hint: `Install Node beside ${version}.`, cause });
 }

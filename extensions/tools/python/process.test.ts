@@ -43,7 +43,7 @@ const settings = { memoryBytes: 2 * megabyte, stderr: true };
 const request = { continues: true, code: "1 + 1", timeoutMs: 1000, outputBytes: 10 };
 const answer = { id: 0, kind: "", text: "", output: "2\n", droppedBytes: 0 };
 let child: Child;
-let spawned: { command: string; args: readonly string[]; options: SpawnOptions } | undefined;
+const spawns: { command: string; args: readonly string[]; options: SpawnOptions }[] = [];
 /** Memory pages of the process: unknown where undefined. */
 let pages: number | undefined;
 let limited: Command[];
@@ -68,7 +68,8 @@ const system = (platform: NodeJS.Platform): System => ({
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  [child, spawned, pages, limited, refusal] = [new Child(), undefined, 100, [], undefined];
+  spawns.length = 0;
+  [child, pages, limited, refusal] = [new Child(), 100, [], undefined];
   return () => vi.useRealTimers();
 });
 afterEach(() => child.removeAllListeners());
@@ -76,13 +77,13 @@ afterEach(() => child.removeAllListeners());
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 async function spawning(): Promise<void> {
-  while (spawned === undefined) await turn();
+  while (spawns.length === 0) await turn();
 }
 
 function start({ platform = "linux", ...more }: { platform?: NodeJS.Platform; stderr?: boolean } = {}) {
   const starting = startPython({ ...settings, ...more }, "/main.mjs", {
     spawn: (command, args, options) => {
-      spawned = { command, args, options };
+      spawns.push({ command, args, options });
       return child as unknown as ChildProcess;
     },
     openImage: async () => 55,
@@ -103,7 +104,7 @@ test("the program runs apart, with its image, nothing of this environment, and t
   const starting = start({ platform: "win32" });
   await spawning();
   const flags = ["--expose-gc", "--no-warnings", "--max-old-space-size=128", "/main.mjs", "2097152"];
-  expect(spawned).toEqual({
+  expect(spawns[0]).toEqual({
     command: process.execPath,
     args: [...flags, "stderr"],
     options: {
@@ -115,17 +116,17 @@ test("the program runs apart, with its image, nothing of this environment, and t
   child.says({ ready: true });
   expect((await starting).ended).toBe(false);
   expect(child.held.size).toBe(0);
-  spawned = undefined;
+  spawns.length = 0;
   child = new Child();
   void start({ platform: "win32", stderr: false });
   await spawning();
-  expect(spawned?.args).toEqual(flags);
+  expect(spawns[0]?.args).toEqual(flags);
   // Behind Linux's namespaces there are these files and no others.
-  spawned = undefined;
+  spawns.length = 0;
   void start();
   await spawning();
   const programs = readdirSync(guest).filter((name) => name.endsWith(".mjs"));
-  const needed = spawned?.args.find((each) => each.startsWith("setpriv\n"))?.split("\n");
+  const needed = spawns[0]?.args.find((each) => each.startsWith("setpriv\n"))?.split("\n");
   expect(needed).toEqual(["setpriv", process.execPath, "/main.mjs", ...programs.map((name) => `${guest}${name}`)]);
 });
 
@@ -213,7 +214,8 @@ test("an answer that nobody asked for ends the process, before and between reque
   child.says(answer);
   await turn();
   expect([python.ended, child.signals]).toEqual([true, ["SIGKILL"]]);
-  [child, spawned] = [new Child(), undefined];
+  spawns.length = 0;
+  child = new Child();
   const other = await started();
   const asking = other.ask(request);
   child.says(answer, answer);

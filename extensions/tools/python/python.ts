@@ -4,7 +4,7 @@ import { parseSettings } from "../../../src/core/settings.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { cut } from "../../../src/tools/cut.ts";
 import { defineTool, type Tool } from "../../../src/tools/tool.ts";
-import { type Cell, type History, Pool } from "./pool.ts";
+import { type Cell, type History, Pool, type PoolLimits } from "./pool.ts";
 import { isWalled, walls } from "./walls.ts";
 
 const megabyte = 2 ** 20;
@@ -74,8 +74,17 @@ const longestError = 8000;
 export function createPython(settings: PythonSettings = {}): Python {
   const { allowUnwalled, ...rest } = parseSettings(pythonSettings, settings, "python");
   if (!allowUnwalled && !isWalled()) throw unwalledError();
-  const { interpreters, timeoutMs, memoryMb, maxOutput, stderr } = rest;
-  const pool = new Pool({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput, stderr });
+  return pythonOf(rest, (limits) => new Pool(limits));
+}
+
+type Limits = Omit<z.output<typeof pythonSettings>, "allowUnwalled">;
+
+/** Python whose code a pool runs. */
+export function pythonOf(
+  { interpreters, timeoutMs, memoryMb, maxOutput, stderr }: Limits,
+  open: (limits: PoolLimits) => Pick<Pool, "run" | "end" | "prepare" | "warm" | "close">,
+): Python {
+  const pool = open({ interpreters, timeoutMs, memoryBytes: memoryMb * megabyte, outputBytes: 4 * maxOutput, stderr });
 
   const runAfter = async (history: History | undefined, code: string, signal: AbortSignal | undefined): Promise<PythonResult> => {
     const answer = await pool.run(history, code, signal);
