@@ -4,7 +4,7 @@ import { diagnoseSandbox } from "./diagnose.ts";
 const namespaces = { name: "namespaces", holds: true, text: "files of its own" } as const;
 const limits = { name: "limits", holds: false, text: "not installed" } as const;
 
-test("the walls are told; a missing one is a doubt, and none at all needs a flag", () => {
+test("the walls are listed; a missing one is a doubt, and none at all needs a flag", () => {
   const name = "Python sandbox";
   expect(diagnoseSandbox([namespaces])).toEqual({ name, text: "namespaces: files of its own", state: "good" });
   expect(diagnoseSandbox([namespaces, limits])).toEqual({

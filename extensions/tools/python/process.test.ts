@@ -168,7 +168,7 @@ test.each<[string, () => void, RegExp]>([
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test("the end of what a process wrote to its errors is told, its last thousand characters", async () => {
+test("the end of what a process wrote to its errors is in the message, its last thousand characters", async () => {
   const starting = start();
   await spawning();
   for (const part of ["begin", "x".repeat(1990), " no memory\n"]) child.stdio[2]?.write(part);

@@ -25,7 +25,7 @@ export interface ProcessSettings {
   readonly stderr: boolean;
 }
 
-/** What a process is started with. */
+/** The parts that a process is started with. */
 export interface Start {
   readonly spawn: (command: string, args: readonly string[], options: SpawnOptions) => ChildProcess;
   readonly openImage: () => Promise<number>;

@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 /** A program and its arguments. */
 export type Command = readonly [string, ...string[]];
 
-/** What walls need of an operating system: its programs, and what it says of processes. */
+/** The operating system as walls need it: its programs, and what it says of processes. */
 export interface System {
   readonly platform: NodeJS.Platform;
   /** The folder of the user. */
