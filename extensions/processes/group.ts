@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import spawn from "cross-spawn";
 import { ConfigError } from "../../src/core/errors.ts";
-import { watchOver } from "./survivor.ts";
+import { type WatchOver, watchOver } from "./survivor.ts";
 
 /** A program that was started here, and every process that it started. */
 export interface Group {
@@ -17,9 +17,45 @@ export interface Group {
 const patienceMs = 1000;
 const lookMs = 20;
 
+/** The operating system as groups need it. */
+export interface Processes {
+  readonly platform: NodeJS.Platform;
+  spawn(command: string, args: readonly string[], options: SpawnOptions): ChildProcess;
+  /** Returns the file that a command of Windows starts. */
+  fileOf(command: string, args: readonly string[], options: SpawnOptions): string;
+  /** Runs a command to its end. */
+  run(command: string, args: readonly string[]): void;
+  /** @throws Error where there is no such process or group */
+  kill(pid: number, signal: NodeJS.Signals | 0): void;
+  /** @throws Error where there is no such process, or its children are not listed */
+  childrenOf(pid: number): readonly number[];
+  readonly watchOver: WatchOver;
+}
+
+const here: Processes = {
+  get platform() {
+    return process.platform;
+  },
+  spawn,
+  fileOf: (...given) => spawn._parse(...given).file ?? "",
+  run: (command, args) => void spawnSync(command, args, { stdio: "ignore", windowsHide: true }),
+  kill: (pid, signal) => void process.kill(pid, signal),
+  // Only Linux lists them.
+  childrenOf: (pid) =>
+    readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+    ),
+  watchOver,
+};
+
 /** Groups that may have a living process. */
 const open = new Set<Group>();
-let isWatching = false;
+process.on("exit", killOpen);
+
+/** Ends all groups by SIGKILL. */
+export function killOpen(): void {
+  for (const group of open) group.kill();
+}
 
 /**
  * Starts a program as the leader of a process group. What it leaves behind ends with it, and all of it with this process: by an exit, by a signal,
@@ -27,28 +63,29 @@ let isWatching = false;
  * A program that does not start gives `child` an "error", as Node's `spawn` does.
  * @throws ConfigError for an argument that a `.cmd` script cannot be given
  */
-export function startGroup(command: string, args: readonly string[], options: SpawnOptions = {}): Group {
-  if (!isWatching)
-    process.on("exit", () => {
-      for (const group of open) group.kill();
-    });
-  isWatching = true;
-  const isWindows = process.platform === "win32";
-  if (isWindows) requirePassable(spawn._parse(command, args, options).file ?? "", args);
-  const child = spawn(command, args, { ...options, detached: !isWindows, windowsHide: true });
+export function startGroup(command: string, args: readonly string[], options: SpawnOptions = {}, system = here): Group {
+  const isWindows = system.platform === "win32";
+  if (isWindows) requirePassable(system.fileOf(command, args, options), args);
+  const child = system.spawn(command, args, { ...options, detached: !isWindows, windowsHide: true });
   const { pid } = child;
   if (pid === undefined) return { child, end: async () => {}, kill: () => {} };
   /** Processes in groups of their own, which are found while their parents live. */
   const orphans = new Set<number>();
 
   const signal = (name: NodeJS.Signals) => {
-    if (isWindows) {
-      spawnSync("taskkill", ["/pid", String(pid), "/T", "/F"], { stdio: "ignore", windowsHide: true });
-      return;
-    }
-    for (const each of descendants(pid)) orphans.add(each);
+    if (isWindows) return system.run("taskkill", ["/pid", String(pid), "/T", "/F"]);
+    for (const each of descendants(pid, system)) orphans.add(each);
     send(-pid, name);
     for (const each of orphans) send(each, name);
+  };
+  /** @returns whether there is such a process or group */
+  const send = (to: number, name: NodeJS.Signals | 0) => {
+    try {
+      system.kill(to, name);
+      return true;
+    } catch {
+      return false;
+    }
   };
   const leave = () => {
     if (open.delete(group)) forget();
@@ -68,7 +105,7 @@ export function startGroup(command: string, args: readonly string[], options: Sp
     },
   };
   const isAlive = () => send(-pid, 0) || [...orphans].some((each) => send(each, 0));
-  const forget = isWindows ? () => {} : watchOver(pid);
+  const forget = isWindows ? () => {} : system.watchOver(pid);
   open.add(group);
   child.once("exit", () => void group.end());
   return group;
@@ -89,23 +126,10 @@ function requirePassable(file: string, args: readonly string[]): void {
     });
 }
 
-/** @returns whether there is such a process or group */
-function send(pid: number, signal: NodeJS.Signals | 0): boolean {
+/** Returns the processes below one, where they are listed. */
+function descendants(pid: number, system: Processes): number[] {
   try {
-    return process.kill(pid, signal);
-  } catch {
-    return false;
-  }
-}
-
-/** Returns the processes below one, which only Linux lists. */
-function descendants(pid: number): number[] {
-  if (process.platform !== "linux") return [];
-  try {
-    const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
-      readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
-    );
-    return children.flatMap((child) => [child, ...descendants(child)]);
+    return system.childrenOf(pid).flatMap((child) => [child, ...descendants(child, system)]);
   } catch {
     return [];
   }
