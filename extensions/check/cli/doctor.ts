@@ -211,7 +211,7 @@ async function checkChat(
   }
   const notice = await checkShownTools(chat, environment, config);
   const ids = chat.open(prompt.messages, prompt.protocol === undefined ? prompt.tools : []).ids.slice();
-  const calls = callsOf(chat, needsCalls);
+  const calls = callsOf(chat);
   const ends = tokenizer.stopTokens.map((id) => tokenizer.decode([id])).join(" ");
   const text = `a prompt of "${environment.name}" is ${count(ids.length)} tokens; a message ends with ${ends}; ${calls.text}`;
   return {
@@ -224,13 +224,12 @@ async function checkChat(
   };
 }
 
-/** How the model calls tools. @throws ModelError if that is not known and the environment needs it */
-function callsOf(chat: Chat, needed: boolean): { readonly name: string | null; readonly text: string } {
+/** How the model calls tools. An environment that needs it to was refused before if that is not known. */
+function callsOf(chat: Chat): { readonly name: string | null; readonly text: string } {
   try {
     const { name, models } = chat.calls();
     return { name, text: `tools are called in the format ${name} (${models})` };
-  } catch (error) {
-    if (needed) throw error;
+  } catch {
     return { name: null, text: "its template shows no tool calls in a known format" };
   }
 }
