@@ -22,7 +22,14 @@ test("a request's settings are read, and what is left out has its default", () =
   const nulls = { system: null, tools: null, tool_choice: null, output_config: null, stop_sequences: null, stream: null };
   expect(exchange({ ...nulls, temperature: null, top_p: null, top_k: 0 }).parsed).toEqual(bare);
   const { parsed } = exchange({
-    ...{ system: [{ type: "text", text: "Be " }, { type: "text", text: "brief." }], stream: true, stop_sequences: ["."] },
+    ...{
+      system: [
+        { type: "text", text: "Be " },
+        { type: "text", text: "brief." },
+      ],
+      stream: true,
+      stop_sequences: ["."],
+    },
     ...{ tools: [find, book], tool_choice: { type: "any", disable_parallel_tool_use: true } },
     ...{ temperature: 0.5, top_p: 0.9, top_k: 40, output_config: { format: { type: "json_schema", schema: titled } } },
   });
@@ -182,12 +189,7 @@ test("an answer has blocks of thinking, text and calls", () => {
 test.each<[string, ConversationReply, object, object]>([
   ["the end of the turn", replyOf({ content: "At" }), {}, { stop_reason: "end_turn", stop_sequence: null }],
   ["a limit", replyOf({ toolCalls: calls }, "length"), {}, { stop_reason: "max_tokens", stop_sequence: null }],
-  [
-    "a stop",
-    replyOf({ content: "At" }),
-    { stop_sequences: ["x", "2t"] },
-    { stop_reason: "stop_sequence", stop_sequence: "2t" },
-  ],
+  ["a stop", replyOf({ content: "At" }), { stop_sequences: ["x", "2t"] }, { stop_reason: "stop_sequence", stop_sequence: "2t" }],
   ["no stop of its own", replyOf({ content: "" }), { stop_sequences: ["x"] }, { stop_reason: "end_turn", stop_sequence: null }],
   [
     "a limit behind a stop",

@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import type { Chat, ChatContext } from "../../src/chat/chat.ts";
 import { Context } from "../../src/core/context.ts";
-import { ModelError } from "../../src/core/errors.ts";
+import { ModelError, RetrogradeError, reasonOf } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
 import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
@@ -22,7 +22,11 @@ export interface PromptQuestion {
 
 export type PromptAnswer =
   | { readonly text: string; readonly ids: readonly TokenId[]; readonly continued: readonly TokenId[] }
-  | { readonly refused: { readonly subject: string; readonly value: string; readonly hint?: string } };
+  | { readonly refused: Refused };
+
+interface Refused extends Pick<RetrogradeError, "subject" | "expected" | "hint"> {
+  readonly value: string;
+}
 
 interface Waiting {
   readonly question: PromptQuestion;
@@ -52,9 +56,11 @@ export class Prompts {
   readonly #queue: Waiting[] = [];
   #thread: Worker | undefined;
   #running = false;
+  readonly #start: typeof startThread;
 
-  constructor(chat: Chat, maxLength: number, folder?: string) {
+  constructor(chat: Chat, maxLength: number, folder?: string, start = startThread) {
     this.#chat = chat;
+    this.#start = start;
     this.#folder = folder;
     this.#maxCharacters = maxCharacters(chat, maxLength);
   }
@@ -69,7 +75,7 @@ export class Prompts {
     }));
     const characters =
       messages.reduce((sum, { content }) => sum + content.length, continued.length) +
-      (this.#chat.toolsIn === "none" ? 0 : JSON.stringify(shown).length);
+      (shown.length === 0 || this.#chat.toolsIn === "none" ? 0 : JSON.stringify(shown).length);
     if (characters > this.#maxCharacters)
       throw new HttpError(400, "messages", `${characters} characters`, {
         expected: `at most ${this.#maxCharacters}, the most that its context can hold`,
@@ -107,7 +113,7 @@ export class Prompts {
 
   #ask({ question, signal }: Waiting): Promise<PromptAnswer> {
     signal.throwIfAborted();
-    this.#thread ??= startThread(import.meta.url, "prompt-thread", this.#folder);
+    this.#thread ??= this.#start(import.meta.url, "prompt-thread", this.#folder);
     const thread = this.#thread;
     return new Promise((resolve, reject) => {
       const done = () => {
@@ -134,6 +140,21 @@ export class Prompts {
       thread.on("message", answered).on("error", fail).on("exit", ended).ref();
       thread.postMessage(question);
     });
+  }
+}
+
+/** Makes a prompt in the thread of `Prompts`. */
+export function promptAnswer(chat: Chat, { messages, tools, continued }: PromptQuestion): PromptAnswer {
+  const shown = tools.map((tool) => ({ ...tool, execute: () => "" }));
+  try {
+    const { ids, text } = chat.open(messages, shown);
+    return { text, ids: [...ids], continued: chat.tokenizer.encode(continued) };
+  } catch (error) {
+    const { subject, value, expected, hint } =
+      error instanceof RetrogradeError
+        ? error
+        : { subject: "a prompt", value: reasonOf(error), expected: undefined, hint: undefined };
+    return { refused: { subject, value: String(value), expected, hint } };
   }
 }
 

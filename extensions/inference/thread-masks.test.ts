@@ -1,9 +1,11 @@
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { makeChat } from "../../src/chat/chat.ts";
 import type { Formed, GrammarMask } from "../../src/chat/grammar.ts";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
-import { ThreadMasks } from "./thread-masks.ts";
+import { maskAnswers } from "./mask-answers.ts";
+import { type MaskQuestion, type MaskSettings, ThreadMasks } from "./thread-masks.ts";
+import { type FakeThread, fakeThreads } from "./threads.fixture.ts";
 
 const folder = join(import.meta.dirname, "../../models/office");
 const chat = makeChat(loadTokenizer(folder));
@@ -59,4 +61,148 @@ test("more forms at a time than there are threads are refused, and then answered
   expect(await masks.mask(formOf("e")).catch((error: unknown) => error)).toMatchObject({ status: 429, retryAfter: 1 });
   for (const each of [again, ...open]) each.close();
   (await mask(formOf("e"))).close();
+});
+
+/** Masks over threads of this process, whose grammars are those of the chat. */
+function inProcess(answerOf: (settings: MaskSettings) => ((question: never) => unknown) | undefined) {
+  const { start, started } = fakeThreads(answerOf);
+  return { made: new ThreadMasks(folder, chat.tokenizer.size, start), started };
+}
+const sound = ({ words }: MaskSettings) => maskAnswers(chat.grammars, words);
+
+test("four threads are started, one for each form, and the one that was free for longest takes the next", async () => {
+  const { made, started } = inProcess(sound);
+  const forms = ["a", "b", "c", "d"].map((name) => formOf(name));
+  const open = await Promise.all(forms.map((form) => mask(form, made)));
+  const size = Math.ceil(chat.tokenizer.size / 32) + 2;
+  expect(started.map(({ name, settings }) => [name, settings])).toEqual(
+    forms.map(() => ["mask-thread", { folder, words: expect.objectContaining({ length: size }) }]),
+  );
+  const second = await mask(formOf("b"), made);
+  expect(started).toHaveLength(4);
+  const refused = await mask(formOf("e"), made).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ status: 429, retryAfter: 1 });
+  expect(String(refused)).toContain("forms of answers is 4; expected fewer different ones at a time");
+  for (const each of [open[2], open[1]]) each?.close();
+  // The thread of "b" has another mask still: that of "c" is free. Closing twice counts once.
+  open[1]?.close();
+  (await mask(formOf("e"), made)).close();
+  expect(started.map(({ thread }) => thread.asked.filter((asked) => (asked as MaskQuestion).ask === "compile").length)).toEqual([
+    1, 2, 2, 1,
+  ]);
+  for (const each of [open[0], second]) each?.close();
+  // "e" was there last: of those that are free now that of "a" was asked for first.
+  (await mask(formOf("f"), made)).close();
+  (await mask(formOf("e"), made)).close();
+  expect(started.map(({ thread }) => thread.asked.filter((asked) => (asked as MaskQuestion).ask === "compile").length)).toEqual([
+    2, 2, 3, 1,
+  ]);
+  expect(started.map(({ thread }) => [thread.isHeld, thread.listenerCount("message")])).toEqual(started.map(() => [false, 0]));
+});
+
+test("a mask of a thread is asked for by its number, and its schema's words that no grammar holds are named", async () => {
+  const { made, started } = inProcess(sound);
+  const [one, two] = [await mask(formOf("a"), made), await mask(formOf("a"), made)];
+  const [token] = chat.tokenizer.encode("{");
+  one.accept(token);
+  expect([one.loose, two.loose]).toEqual([[], []]);
+  expect(two.next()).not.toEqual(one.next());
+  expect(one.next()).toHaveLength(Math.ceil(chat.tokenizer.size / 32));
+  one.restart();
+  expect(two.next()).toEqual(one.next());
+  expect([two.allows(token), two.allows(chat.tokenizer.encode("x")[0])]).toEqual([true, false]);
+  two.close();
+  expect(started[0].thread.asked.map((asked) => ({ ...(asked as object), formed: undefined }))).toMatchObject([
+    ...[
+      { ask: "compile", mask: 1 },
+      { ask: "compile", mask: 2 },
+    ],
+    ...[
+      { ask: "accept", mask: 1, token },
+      { ask: "next", mask: 2 },
+      { ask: "next", mask: 1 },
+      { ask: "next", mask: 1 },
+    ],
+    ...[
+      { ask: "restart", mask: 1 },
+      { ask: "next", mask: 2 },
+      { ask: "next", mask: 1 },
+    ],
+    ...[
+      { ask: "allows", mask: 2, token },
+      { ask: "allows", mask: 2 },
+      { ask: "close", mask: 2 },
+    ],
+  ]);
+});
+
+test("a form that any text has starts no thread, and tools go without their code", async () => {
+  const { made, started } = inProcess(() => () => ({ loose: [] }));
+  expect(await made.mask({ tools: [], toolChoice: "required" })).toBeUndefined();
+  expect(started).toEqual([]);
+  const parameters = { type: "object", properties: {} };
+  const tool = { name: "find", description: "Finds.", parameters, execute: () => "" };
+  await made.mask({ tools: [tool], toolChoice: { tool: "find" }, parallelCalls: false, strictTools: ["find"] });
+  expect(started[0].thread.asked).toEqual([
+    {
+      ...{ ask: "compile", mask: 1 },
+      formed: {
+        ...{ tools: [{ name: "find", description: "", parameters }], toolChoice: { tool: "find" } },
+        ...{ parallelCalls: false, strictTools: ["find"], form: undefined },
+      },
+    },
+  ]);
+});
+
+test("a schema that is refused in a thread has its reason here, and its thread is free", async () => {
+  const { made, started } = inProcess(() => () => ({
+    refused: { subject: "schema", value: "strange", expected: "another", hint: "Change it." },
+  }));
+  for (let times = 0; times < 5; times++) {
+    const error = await made.mask(formOf(`a${times}`)).catch((error: unknown) => error);
+    expect(String(error)).toBe('ModelError: schema is "strange"; expected another. Change it.');
+  }
+  expect(started).toHaveLength(4);
+});
+
+test.each<[string, unknown, (thread: FakeThread) => void]>([
+  ["an error", "ReferenceError: x", (thread) => thread.emit("error", new ReferenceError("x"))],
+  ["its end", 'ModelError: the thread of a grammar is "exit code 1".', (thread) => thread.emit("exit", 1)],
+  [
+    "30 seconds",
+    'HttpError: schema is "no grammar within 30000 ms"; expected a schema that is smaller.',
+    () => vi.advanceTimersByTime(30_000),
+  ],
+])("a thread is given up after %s, and the next form has another", async (_, text, happens) => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const { made, started } = inProcess(() => undefined);
+    const waiting = made.mask(formOf("a")).catch(String);
+    await Promise.resolve();
+    vi.advanceTimersByTime(29_999);
+    const [{ thread }] = started;
+    expect([thread.isHeld, thread.isEnded]).toEqual([true, false]);
+    happens(thread);
+    expect(await waiting).toBe(text);
+    expect([thread.isHeld, thread.isEnded, thread.listenerCount("message"), vi.getTimerCount()]).toEqual([false, true, 0, 0]);
+    void made.mask(formOf("a"));
+    expect(started).toHaveLength(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a mask whose thread was given up has no answer", async () => {
+  const { made, started } = inProcess((settings) => {
+    const answer = sound(settings);
+    return (question: MaskQuestion) => (question.ask === "allows" ? undefined : answer(question));
+  });
+  const one = await mask(formOf("a"), made);
+  const wait = vi.spyOn(Atomics, "wait").mockReturnValue("timed-out");
+  expect(() => one.allows(1)).toThrow('grammar is "no answer"; expected a token that its mask allows.');
+  expect(wait.mock.calls.map(([, index, value, ms]) => [index, value, ms])).toEqual([[0, 0, 5000]]);
+  wait.mockRestore();
+  expect(started[0].thread.isEnded).toBe(true);
+  expect(() => one.next()).toThrow("no answer");
+  expect(started[0].thread.asked.filter((asked) => (asked as MaskQuestion).ask === "next")).toEqual([]);
 });

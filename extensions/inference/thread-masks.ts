@@ -61,11 +61,13 @@ export class ThreadMasks implements Pick<Grammars, "mask"> {
   readonly #folder: string;
   readonly #words: number;
   readonly #places = new Set<Place>();
+  readonly #start: typeof startThread;
   #masks = 0;
 
   /** @param folder of the model */
-  constructor(folder: string, vocabularySize: number) {
+  constructor(folder: string, vocabularySize: number, start = startThread) {
     this.#folder = folder;
+    this.#start = start;
     this.#words = headWords + Math.ceil(vocabularySize / 32);
   }
 
@@ -96,7 +98,7 @@ export class ThreadMasks implements Pick<Grammars, "mask"> {
     if (places.length < most) {
       const words = new Int32Array(new SharedArrayBuffer(4 * this.#words));
       const settings: MaskSettings = { folder: this.#folder, words };
-      const thread = startThread(import.meta.url, "mask-thread", settings);
+      const thread = this.#start(import.meta.url, "mask-thread", settings);
       const place = { thread, words, form, made: Promise.resolve(), users: 0 };
       this.#places.add(place);
       return place;

@@ -72,7 +72,8 @@ addDiagnosis(() => ({ name: "sandbox", state: "good", text: "bubblewrap" }));
 
 const folder = mkdtempSync(join(tmpdir(), "retrograde-doctor-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-const messages = "{% for m in messages %}{{ m.role[0] + m.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}a{% endif %}";
+const messages =
+  "{% for m in messages %}{{ m.role[0] + m.content }}<|im_end|>{% endfor %}{% if add_generation_prompt %}a{% endif %}";
 /** Writes the model's files. @param mark a token of the model's, beside the letters */
 const write = (chat_template = messages, mark?: string) => {
   const { added_tokens, ...rest } = lettersTokenizer.tokenizer;
@@ -92,10 +93,7 @@ async function doctor(environment: string, flags: object = {}, set: readonly str
   let out = "";
   const settings = [`environment.name=${environment}`, "engine.kind=clocked", ...small, ...set];
   const given = { model: folder, set: settings, ...flags };
-  const code = await doctorCommand(
-    given,
-    createScreen({ write: (part: string) => (out += part) }),
-  );
+  const code = await doctorCommand(given, createScreen({ write: (part: string) => (out += part) }));
   const [runtime, ...lines] = out.trimEnd().split("\n");
   return { code, runtime, lines, out };
 }
@@ -104,11 +102,7 @@ const sandbox = line("✓", "sandbox", "bubblewrap");
 const starts = (name: string) => line("✓", "environment", `"${name}" starts, with 0 tools`);
 const hermes = "tools are called in the format hermes (Hermes, Qwen2.5, Qwen3, SmolLM3)";
 const template = (name: string) =>
-  line(
-    "✓",
-    "chat template",
-    `a prompt of "${name}" is 4 tokens; a message ends with <|im_end|>; ${hermes}`,
-  );
+  line("✓", "chat template", `a prompt of "${name}" is 4 tokens; a message ends with <|im_end|>; ${hermes}`);
 const sampled = line("✓", "sampling", "the same twice; --play says how fast, and what a run costs");
 const noPrompt = "not tried: the environment shows no prompt";
 const noModel = "not tried: there is no model to try it with";
@@ -158,9 +152,7 @@ test("an evaluation of half an hour is worth a shorter one", async () => {
   expect(lines.at(-2)).toMatch(/^✓ cost .* an evaluation 29 min 56 s/);
   const long = await doctor("letters", { play: true }, ["evaluation.tasks=450"]);
   expect(long.lines.at(-3)).toMatch(/^! cost .* an evaluation 30 min 00 s/);
-  expect(long.lines.at(-2)).toBe(
-    `${" ".repeat(19)}Shorten the evaluation: --set evaluation.tasks=32 --set evaluation.k=1.`,
-  );
+  expect(long.lines.at(-2)).toBe(`${" ".repeat(19)}Shorten the evaluation: --set evaluation.tasks=32 --set evaluation.k=1.`);
   expect([code, long.code]).toEqual([0, 0]);
 });
 
