@@ -89,7 +89,7 @@ test("a form that any text has is no mask, and one that has no grammar is refuse
 
 test("tools come without their code, and get one that does nothing", async () => {
   const { ask, forms } = answers(() => ({}));
-  const tool = { name: "find", description: "", parameters: { type: "object" } };
+  const tool = { name: "find", description: "", parameters: { type: "object", properties: {} } } as const;
   await ask({ ask: "compile", mask: 1, formed: { tools: [tool], toolChoice: "required" } });
   expect(forms).toEqual([{ tools: [{ ...tool, execute: expect.any(Function) }], toolChoice: "required" }]);
 });

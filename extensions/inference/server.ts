@@ -176,7 +176,7 @@ async function other(request: HttpRequest, route: string, options: InferenceOpti
     return { json: isGemini ? { models: cards } : { object: "list", data: cards } };
   }
   if (request.method === "GET" && listed.startsWith("/models/")) {
-    const name = decodeURIComponent(listed.slice("/models/".length));
+    const name = listed.slice("/models/".length);
     return { json: card(name, modelOf(name, request, options).maxLength) };
   }
   if (request.method !== "POST" || route !== "/inference/v1/generate")

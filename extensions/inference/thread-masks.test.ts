@@ -140,7 +140,7 @@ test("a form that any text has starts no thread, and tools go without their code
   const { made, started } = inProcess(() => () => ({ loose: [] }));
   expect(await made.mask({ tools: [], toolChoice: "required" })).toBeUndefined();
   expect(started).toEqual([]);
-  const parameters = { type: "object", properties: {} };
+  const parameters = { type: "object", properties: {} } as const;
   const tool = { name: "find", description: "Finds.", parameters, execute: () => "" };
   await made.mask({ tools: [tool], toolChoice: { tool: "find" }, parallelCalls: false, strictTools: ["find"] });
   expect(started[0].thread.asked).toEqual([
