@@ -22,6 +22,21 @@ export type InstallEvent =
   | { readonly type: "progress"; readonly wheel: string; readonly done: number; readonly total: number }
   | { readonly type: "unpacked"; readonly wheel: string };
 
+/** The parts of a machine that an installation needs: Python's programs, and a disk. */
+export interface Machine {
+  readonly downloadWheels: typeof downloadWheels;
+  readonly unpackMembers: typeof unpackMembers;
+  readonly freeBytes: (folder: string) => number;
+}
+
+const thisMachine: Machine = {
+  ...{ downloadWheels, unpackMembers },
+  freeBytes: (folder) => {
+    const { bavail, bsize } = statfsSync(folder);
+    return bavail * bsize;
+  },
+};
+
 /** An hour for the largest wheel: 1 Mbit/s. */
 const timeoutMs = 3_600_000;
 const pollMs = 300;
@@ -65,7 +80,7 @@ export function installationBytes({ runtime, wheels = cudaWheels }: Installation
  * @returns the folder
  * @throws EngineError where there is no network, no pip or no room, or what came is not what was pinned
  */
-export async function installCuda(installation: Installation): Promise<string> {
+export async function installCuda(installation: Installation, machine = thisMachine): Promise<string> {
   const { runtime, folder = cudaFolder(), wheels = cudaWheels, onEvent = () => {} } = installation;
   makeFolder(dirname(folder));
   return withLock(
@@ -76,12 +91,12 @@ export async function installCuda(installation: Installation): Promise<string> {
       const unfinished = `${folder}.incomplete`;
       mkdirSync(unfinished, { recursive: true });
       const missing = wheels.filter((wheel) => !holds(unfinished, wheel));
-      requireRoom(missing, unfinished);
+      requireRoom(missing, unfinished, machine.freeBytes(unfinished));
       const total = wheels.reduce((sum, { bytes }) => sum + bytes, 0);
       let done = wheels.filter((wheel) => !missing.includes(wheel)).reduce((sum, { bytes }) => sum + bytes, 0);
       for (const wheel of missing) {
         const onBytes = (bytes: number) => onEvent({ type: "progress", wheel: wheel.name, done: done + bytes, total });
-        await fetchWheel(wheel, unfinished, onBytes);
+        await fetchWheel(wheel, unfinished, onBytes, machine);
         done += wheel.bytes;
         onEvent({ type: "unpacked", wheel: wheel.name });
       }
@@ -94,7 +109,7 @@ export async function installCuda(installation: Installation): Promise<string> {
 }
 
 /** Downloads, verifies and unpacks a wheel, which is removed then. */
-async function fetchWheel(wheel: CudaWheel, folder: string, onBytes: (bytes: number) => void): Promise<void> {
+async function fetchWheel(wheel: CudaWheel, folder: string, onBytes: (bytes: number) => void, machine: Machine): Promise<void> {
   const work = join(folder, ".wheel");
   rmSync(work, { recursive: true, force: true }); // of an interrupted installation
   const unpacked = join(work, "unpacked");
@@ -103,11 +118,11 @@ async function fetchWheel(wheel: CudaWheel, folder: string, onBytes: (bytes: num
   const env = { ...process.env, TMPDIR: work, PIP_NO_CACHE_DIR: "1", PIP_DISABLE_PIP_VERSION_CHECK: "1" };
   const watch = setInterval(() => onBytes(Math.min(wheel.bytes, largestFile(work))), pollMs);
   try {
-    const python = await download(wheel, work, env);
+    const python = await withPython((python) => machine.downloadWheels(python, [wheel], work, { env, timeoutMs }));
     const file = await wheelFile(wheel, work);
     await requireDigest(file, wheel.sha256);
     const members = Object.keys(wheel.libraries).map((name) => `${wheel.folder}/${name}`);
-    await unpackMembers(python, file, members, unpacked);
+    await machine.unpackMembers(python, file, members, unpacked);
     if (!holds(unpacked, wheel))
       throw new EngineError(`libraries of ${wheel.name}`, "of other sizes", { expected: "those of the table" });
     for (const name of Object.keys(wheel.libraries)) renameSync(join(unpacked, name), join(folder, name));
@@ -119,12 +134,12 @@ async function fetchWheel(wheel: CudaWheel, folder: string, onBytes: (bytes: num
   }
 }
 
-/** @returns the Python that did it */
-async function download(wheel: CudaWheel, to: string, env: NodeJS.ProcessEnv): Promise<string> {
+/** @returns the first Python that has pip */
+async function withPython(download: (python: string) => Promise<void>): Promise<string> {
   let absent: unknown;
   for (const python of pythons)
     try {
-      await downloadWheels(python, [wheel], to, { env, timeoutMs });
+      await download(python);
       return python;
     } catch (cause) {
       if (!isNoPip(cause)) throw cause;
@@ -172,12 +187,11 @@ export function installationError({ name, version }: Pick<CudaWheel, "name" | "v
 }
 
 /** A wheel lies there twice, as pip copies it, before it is unpacked. @throws EngineError where the disk has less room */
-function requireRoom(missing: readonly CudaWheel[], folder: string): void {
+function requireRoom(missing: readonly CudaWheel[], folder: string, free: number): void {
   const unpacked = missing.reduce((sum, wheel) => sum + unpackedBytes(wheel), 0);
   const needed = unpacked + 2 * Math.max(0, ...missing.map(({ bytes }) => bytes));
-  const { bavail, bsize } = statfsSync(folder);
-  if (needed <= bavail * bsize) return;
-  throw new EngineError(`free space in ${dirname(folder)}`, gigabytes(bavail * bsize), {
+  if (needed <= free) return;
+  throw new EngineError(`free space in ${dirname(folder)}`, gigabytes(free), {
     expected: `${gigabytes(needed)} while it is installed`,
     hint: "Free some space, or set XDG_CACHE_HOME to a folder elsewhere.",
   });
