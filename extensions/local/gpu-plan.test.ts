@@ -19,6 +19,25 @@ test("a second run on a card that another one fills is refused with who holds it
   );
 });
 
+test("a card is the model's up to its last byte, and its driver's GiB is nobody's program", () => {
+  const refusal = (freeBytes: number, needed: number, training = false) => {
+    try {
+      requireGpuMemory({ ...card, freeBytes }, needed, training);
+    } catch (error) {
+      return String(error);
+    }
+  };
+  expect(refusal(8 * gib, 8 * gib)).toBeUndefined();
+  const smaller = 'Take a smaller model, or set device: "cpu".';
+  const of = (free: string, needed: string) =>
+    `EngineError: free memory of NVIDIA L4 is "${free} GiB of 24.0 GiB"; expected more than ${needed} GiB, which its weights take.`;
+  expect(refusal(23 * gib, 23 * gib + 1)).toBe(`${of("23.0", "23.0")} ${smaller}`);
+  const ended = (held: string) =>
+    `Other programs hold ${held} GiB of the card: end them (nvidia-smi lists them), or choose another card by CUDA_VISIBLE_DEVICES.`;
+  expect(refusal(8 * gib, 23 * gib)).toBe(`${of("8.0", "23.0")} ${ended("16.0")}`);
+  expect(refusal(8 * gib, 23 * gib + 1)).toBe(`${of("8.0", "23.0")} ${smaller}`);
+});
+
 test("half of what is free beside what stays is a pass's, a fifth the cache's", () => {
   expect([gpuBytes("pass", 3.5 * gib, card), gpuBytes("cache", 3.5 * gib, card)]).toEqual([10 * gib, 4 * gib]);
   expect([gpuBytes("pass", 30 * gib, card), gpuBytes("cache", 30 * gib, card)]).toEqual([0, 0]);
@@ -41,6 +60,21 @@ test("a GPU holds weights, and of what learns gradients twice and two moments, a
   // q_proj: A [2, 64] and B [64, 2].
   const lora = { rank: 2, alpha: 2, targets: ["q_proj"] };
   expect(leastOnGpu(model, { ...use, lora })).toBe(weights + 5 * 4 * 256);
-  expect(planOnGpu("cpu", model, use)).toBeUndefined();
-  expect(planOnGpu("webgpu", model, use)).toBe("0.00 GiB of weights and moments; how much the GPU has is not known");
+  expect(planOnGpu("cpu", model, use, () => card)).toBeUndefined();
+  // How much another GPU has its driver does not say: the NVIDIA card beside it is not meant.
+  const unknown = "0.00 GiB of weights and moments; how much the GPU has is not known";
+  expect(planOnGpu("webgpu", model, use, () => card)).toBe(unknown);
+  expect(planOnGpu("cuda", model, use, () => undefined)).toBe(unknown);
+  const whole = { ...use, length: 64 };
+  const large = { ...model, vocabSize: 2 ** 24 };
+  // 4 GiB of an embedding, five times as it is trained; half of the 3.5 GiB beside.
+  expect(planOnGpu("cuda", large, whole, () => card)).toBe(
+    "NVIDIA L4, 23.5 GiB of 24.0 GiB free: 20.0 GiB of weights and moments, passes of up to 1.7 GiB",
+  );
+  expect(planOnGpu("cuda", large, { ...whole, training: false }, () => card)).toBe(
+    "NVIDIA L4, 23.5 GiB of 24.0 GiB free: 4.0 GiB of weights",
+  );
+  expect(() => planOnGpu("cuda", large, { ...whole, reference: true }, () => card)).toThrow(
+    /^free memory of NVIDIA L4 is .*expected more than 24\.0 GiB, which its weights, gradients and moments take/,
+  );
 });

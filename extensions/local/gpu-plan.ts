@@ -1,6 +1,6 @@
 import { EngineError } from "../../src/core/errors.ts";
 import type { Provider } from "./machine/device.ts";
-import { gpuBytes, type NvidiaCard, nvidiaCard } from "./machine/gpu-memory.ts";
+import { type NvidiaCard, nvidiaCard, shareOf } from "./machine/gpu-memory.ts";
 import { gibibytes, learnedBytesOf, type MemoryUse, weightBytes } from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 
@@ -17,14 +17,13 @@ export function leastOnGpu(config: ModelConfig, use: MemoryUse): number {
 }
 
 /** The plan of a GPU's memory, in a line for people. @throws EngineError where less is free than the least that the model takes */
-export function planOnGpu(provider: Provider, model: ModelConfig, use: MemoryUse): string | undefined {
+export function planOnGpu(provider: Provider, model: ModelConfig, use: MemoryUse, cardOf = nvidiaCard): string | undefined {
   if (provider === "cpu") return undefined;
-  const card = provider === "cuda" ? nvidiaCard() : undefined;
+  const card = provider === "cuda" ? cardOf() : undefined;
   const least = leastOnGpu(model, use);
   if (card === undefined) return `${gibibytes(least)} of weights and moments; how much the GPU has is not known`;
   requireGpuMemory(card, least, use.training);
-  const passes = gpuBytes("pass", least, card);
-  const ofPasses = use.training && passes !== undefined ? `, passes of up to ${gibibytes(passes)}` : "";
+  const ofPasses = use.training ? `, passes of up to ${gibibytes(shareOf(card, "pass", least))}` : "";
   return `${cardText(card)}: ${gibibytes(least)} of weights${use.training ? " and moments" : ""}${ofPasses}`;
 }
 

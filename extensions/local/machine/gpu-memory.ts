@@ -19,19 +19,27 @@ export interface NvidiaCard {
  * @param held bytes that training will hold there for good
  */
 export function gpuBytes(use: keyof typeof shares, held: number, card = nvidiaCard()): number | undefined {
-  return card && shares[use] * Math.max(0, card.freeBytes - held);
+  return card && shareOf(card, use, held);
+}
+
+/** The same on a card. */
+export function shareOf({ freeBytes }: NvidiaCard, use: keyof typeof shares, held: number): number {
+  return shares[use] * Math.max(0, freeBytes - held);
 }
 
 const mebibyte = 2 ** 20;
 
-/** Undefined where there is no driver, or it does not say. */
-export function nvidiaCard(): NvidiaCard | undefined {
-  const [first] = (process.env.CUDA_VISIBLE_DEVICES ?? "").split(",");
+/** Runs NVIDIA's program. @throws Error where there is none */
+const askDriver = (query: readonly string[]) =>
+  execFileSync("nvidia-smi", query, { encoding: "utf8", timeout: 10_000, stdio: ["ignore", "pipe", "ignore"] });
+
+/** The first card that CUDA sees. Undefined where there is no driver, or it does not say. */
+export function nvidiaCard(ask = askDriver, visible = process.env.CUDA_VISIBLE_DEVICES ?? ""): NvidiaCard | undefined {
+  const [first] = visible.split(",");
   const fields = "--query-gpu=memory.free,memory.total,driver_version,name";
   const query = [fields, "--format=csv,noheader,nounits", ...(first === "" ? [] : [`--id=${first}`])];
   try {
-    const said = execFileSync("nvidia-smi", query, { encoding: "utf8", timeout: 10_000, stdio: ["ignore", "pipe", "ignore"] });
-    const [free = "", total = "", driver = "", ...name] = (said.split("\n")[0] ?? "").split(", ");
+    const [free = "", total = "", driver = "", ...name] = (ask(query).split("\n")[0] ?? "").split(", ");
     const [freeBytes, totalBytes] = [Number.parseInt(free, 10) * mebibyte, Number.parseInt(total, 10) * mebibyte];
     return freeBytes >= 0 && totalBytes > 0 ? { name: name.join(", "), driver, totalBytes, freeBytes } : undefined;
   } catch {
