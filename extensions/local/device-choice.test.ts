@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { EngineError } from "../../src/core/errors.ts";
-import { chooseProvider, fastest } from "./device-choice.ts";
+import { chooseProvider, fastest, type Measures, tryProvider } from "./device-choice.ts";
 import type { Provider } from "./machine/device.ts";
+import { defaultRuntime } from "./machine/native.ts";
+import type { Runtime } from "./machine/runtime.ts";
 import { readModelConfig } from "./model/model-folder.ts";
 import { measureShape } from "./speed.ts";
 
@@ -46,4 +48,106 @@ test("a model's shape is measured by two of its layers, in training and in sampl
 
 test("a provider by name is tried, not measured", async () => {
   expect(await chooseProvider("cpu", 1)).toEqual({ provider: "cpu", description: "cpu" });
+  const { asked, measures } = measuring({});
+  expect(await chooseProvider("cuda", 1, undefined, measures)).toEqual({ provider: "cuda", description: "cuda" });
+  expect(asked).toEqual(["try cuda"]);
+});
+
+/** Measures of a machine whose GPUs are software unless they are named. */
+function measuring(peaks: Partial<Record<Provider, number>>, hardware: readonly Provider[] = []) {
+  const asked: unknown[] = [];
+  const measures: Measures = {
+    isHardware: async ({ provider = "cpu", threads }) => {
+      asked.push(`hardware ${provider} ${threads}`);
+      return hardware.includes(provider);
+    },
+    measurePeak: async ({ provider = "cpu", threads }) => {
+      asked.push(`peak ${provider} ${threads}`);
+      const peak = peaks[provider];
+      if (peak === undefined) throw new EngineError(provider, undefined);
+      return peak;
+    },
+    measureShape: async (_, options) => {
+      asked.push(options);
+      // The processor trains at 40, and a GPU samples less fast than it trains.
+      return options.provider === "cpu" ? { training: 40, sampling: 1100 } : { training: 4000, sampling: 30 };
+    },
+    tryProvider: async (provider) => {
+      asked.push(`try ${provider}`);
+    },
+  };
+  return { asked, measures };
+}
+
+test("without a model products of matrices are measured, small numbers with a decimal", async () => {
+  const { asked, measures } = measuring({ webgpu: 9.96, cpu: 1234.5 });
+  expect(await chooseProvider("auto", 3, undefined, measures)).toEqual({
+    provider: "cpu",
+    description: "cpu 1,235 GFLOP/s, the fastest here (cuda not available, webgpu 10.0 GFLOP/s)",
+  });
+  expect(asked).toEqual(["peak cuda 3", "peak webgpu 3", "peak cpu 3"]);
+  const equal = measuring({ cuda: 10, cpu: 10 }).measures;
+  expect(await chooseProvider("auto", 3, undefined, equal)).toEqual({
+    provider: "cuda",
+    description: "cuda 10 GFLOP/s, the fastest here (webgpu not available, cpu 10 GFLOP/s)",
+  });
+});
+
+test("for a model its own shape is measured where hardware computes, sampling alone or with training", async () => {
+  const config = await readModelConfig("models/office/config.json");
+  const lora = { rank: 4, alpha: 4, targets: "all-linear" as const, seed: 1 };
+  const { asked, measures } = measuring({ webgpu: 0.1 }, ["cuda"]);
+  // Seconds of a token: 1/4000 + 1/30 on the GPU, 1/40 + 1/1100 on the processor.
+  expect(await chooseProvider("auto", 3, { config, training: true, lora, precision: "tf32" }, measures)).toEqual({
+    provider: "cpu",
+    description:
+      "cpu trains 40 and samples 1,100 tokens/s in 2 of the model's layers, the fastest here (cuda trains 4,000 and samples 30 tokens/s in 2 of the model's layers, webgpu 0.1 GFLOP/s)",
+  });
+  const shape = (provider: Provider) => ({ config, training: true, lora, precision: "tf32", provider, threads: 3 });
+  expect(asked).toEqual(["hardware cuda 3", shape("cuda"), "hardware webgpu 3", "peak webgpu 3", shape("cpu")]);
+  const slow: Measures = {
+    ...measures,
+    measureShape: async (_, { provider }) =>
+      provider === "cpu" ? { training: 1, sampling: 29 } : { training: 1000, sampling: 30 },
+  };
+  expect((await chooseProvider("auto", 3, { config, training: false }, slow)).provider).toBe("cuda");
+});
+
+test("a GPU in software is not taken, however fast it says that it is", async () => {
+  const config = await readModelConfig("models/office/config.json");
+  const { asked, measures } = measuring({ cuda: 5000, webgpu: 5000 });
+  expect(await chooseProvider("auto", 1, { config, training: true }, measures)).toEqual({
+    provider: "cpu",
+    description: "cpu, the fastest here (cuda 5,000 GFLOP/s, webgpu 5,000 GFLOP/s)",
+  });
+  expect(asked).not.toContain("hardware cpu 1");
+});
+
+test("a GPU is tried by a run, and its session closed whether that succeeds or not", async () => {
+  const node = await defaultRuntime();
+  let [runs, open] = [0, 0];
+  const runtime = (fault?: Error): Runtime => ({
+    ...node,
+    InferenceSession: {
+      create: async (model, options) => {
+        expect(options.executionProviders).toEqual(["webgpu"]);
+        const session = await node.InferenceSession.create(model, { ...options, executionProviders: ["cpu"], extra: {} });
+        open++;
+        return {
+          run: async (...values) => {
+            runs++;
+            if (fault !== undefined) throw fault;
+            return session.run(...values);
+          },
+          release: async () => {
+            open--;
+            await session.release();
+          },
+        };
+      },
+    },
+  });
+  await tryProvider("webgpu", runtime());
+  await expect(tryProvider("webgpu", runtime(new Error("Device was lost")))).rejects.toThrow(/^the GPU is "lost/);
+  expect([runs, open]).toEqual([2, 0]);
 });

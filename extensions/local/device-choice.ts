@@ -3,6 +3,7 @@ import { count } from "../../src/terminal/format.ts";
 import { Graph } from "./graph/graph.ts";
 import { Session } from "./graph/session.ts";
 import { isGpu, type Provider } from "./machine/device.ts";
+import type { Runtime } from "./machine/runtime.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import type { LocalEngineOptions, LoraOptions } from "./options.ts";
 import { isHardware, measurePeak } from "./peak.ts";
@@ -31,9 +32,14 @@ export interface ForModel {
  * @param model that "auto" measures by. Default: products of matrices
  * @throws EngineError if a provider that was asked for by name does not work here, with what to install
  */
-export async function chooseProvider(device: Device, threads: number, model?: ForModel): Promise<Choice> {
-  if (device === "auto") return fastest((provider) => measure(provider, threads, model));
-  await tryProvider(device);
+export async function chooseProvider(
+  device: Device,
+  threads: number,
+  model?: ForModel,
+  measures: Measures = ours,
+): Promise<Choice> {
+  if (device === "auto") return fastest((provider) => measure(provider, threads, model, measures));
+  await measures.tryProvider(device);
   return { provider: device, description: device };
 }
 
@@ -64,7 +70,12 @@ export async function fastest(measured: (provider: Provider) => Promise<Measured
   return { provider: taken.provider, description: `${taken.text}, the fastest here (${others.join(", ")})` };
 }
 
-async function measure(provider: Provider, threads: number, model: ForModel | undefined): Promise<Measured> {
+async function measure(
+  provider: Provider,
+  threads: number,
+  model: ForModel | undefined,
+  { isHardware, measurePeak, measureShape }: Measures,
+): Promise<Measured> {
   const gflops = async () => {
     const score = await measurePeak({ threads, provider });
     return { score, text: `${score < 10 ? score.toFixed(1) : count(score)} GFLOP/s` };
@@ -81,14 +92,17 @@ async function measure(provider: Provider, threads: number, model: ForModel | un
 }
 
 /** Runs the smallest graph there. */
-async function tryProvider(provider: Provider): Promise<void> {
+export async function tryProvider(provider: Provider, runtime?: Runtime): Promise<void> {
   if (provider === "cpu") return;
   const graph = new Graph();
   graph.output("y", graph.neg(graph.input("x", [1])));
-  const session = await Session.open(graph, { threads: 1, provider });
+  const session = await Session.open(graph, { threads: 1, provider, runtime });
   try {
     await session.run({ x: { data: Float32Array.of(1), shape: [1] } }, ["y"]);
   } finally {
     await session.close();
   }
 }
+
+const ours = { isHardware, measurePeak, measureShape, tryProvider };
+export type Measures = typeof ours;

@@ -22,21 +22,30 @@ import { largestOfFamily } from "./published-sizes.ts";
 import type { LocalSettings } from "./settings.ts";
 import { measureSpeed, speedText } from "./speed.ts";
 
+/** The parts of a machine that are looked at, and the measurements of it. */
+const thisMachine = {
+  ...{ cores: availableParallelism, processor: (): string | undefined => cpus()[0]?.model, totalMemory: totalmem, availableMemory },
+  ...{ openRuntime: nativeRuntime, measurePeak, chooseProvider, nvidiaCard, isHardware, createLocalEngine, measureSpeed },
+};
+export type Machine = typeof thisMachine;
+
 /** As `EngineKind.diagnose`. */
-export function diagnoseLocal(settings: LocalSettings): EngineDiagnosis {
+export function diagnoseLocal(settings: LocalSettings, machine: Machine = thisMachine): EngineDiagnosis {
   const { device, threads } = settings;
   return {
     machine: [
       { name: "system", check: () => checkSystem() },
-      { name: "processor", check: () => checkProcessor(threads) },
-      { name: "memory", check: checkMemory },
-      { name: "ONNX Runtime", check: checkRuntime },
-      { name: "matrix products", check: () => checkProducts(threads) },
-      ...(device === "cpu" ? [] : [{ name: "device", check: () => checkDevice(device, threads), required: true } as const]),
+      { name: "processor", check: () => checkProcessor(threads, machine) },
+      { name: "memory", check: () => checkMemory(machine) },
+      { name: "ONNX Runtime", check: () => checkRuntime(machine.openRuntime) },
+      { name: "matrix products", check: () => checkProducts(threads, machine) },
+      ...(device === "cpu"
+        ? []
+        : [{ name: "device", check: () => checkDevice(device, threads, machine), required: true } as const]),
     ],
     describe: describeModel,
-    memory: (folder, sampling, training) => checkMemoryNeeded(folder, settings, sampling, training),
-    ...(device === "cpu" ? {} : { speed: (folder) => checkSpeed(folder, settings) }),
+    memory: (folder, sampling, training) => checkMemoryNeeded(folder, settings, { sampling, training }, machine),
+    ...(device === "cpu" ? {} : { speed: (folder) => checkSpeed(folder, settings, machine) }),
   };
 }
 
@@ -67,16 +76,16 @@ export function checkSystem(platform: string = process.platform, arch: string = 
   };
 }
 
-function checkProcessor(threads: number): Finding {
-  const cores = availableParallelism();
-  const text = `${cpus()[0]?.model.trim() ?? "unknown"}, ${count(cores)} cores; ${count(threads)} threads are used`;
+function checkProcessor(threads: number, machine: Machine): Finding {
+  const cores = machine.cores();
+  const text = `${machine.processor()?.trim() ?? "unknown"}, ${count(cores)} cores; ${count(threads)} threads are used`;
   if (threads > cores)
     return { state: "doubtful", text, advice: `More threads than cores slow each other down: --threads ${cores}.` };
   return { state: "good", text };
 }
 
-function checkMemory(): Finding {
-  const [total, available] = [totalmem(), availableMemory()];
+function checkMemory(machine: Machine): Finding {
+  const [total, available] = [machine.totalMemory(), machine.availableMemory()];
   return {
     state: "good",
     text: `${gibibytes(total)}, ${gibibytes(available)} of it available`,
@@ -87,7 +96,7 @@ function checkMemory(): Finding {
 /** A core with AVX2 makes some 50 GFLOP/s; below this something slows it down. */
 const slowGflops = 10;
 
-async function checkProducts(threads: number): Promise<Finding> {
+async function checkProducts(threads: number, { measurePeak }: Machine): Promise<Finding> {
   const gflops = await measurePeak({ threads });
   const text = `ONNX Runtime on the CPU: ${count(gflops)} GFLOP/s with ${count(threads)} threads`;
   const values = { provider: "cpu", threads, gflops: Math.round(gflops) };
@@ -97,7 +106,7 @@ async function checkProducts(threads: number): Promise<Finding> {
 }
 
 /** Says how ONNX Runtime is called: GPUs need its C API, and the processor is the same without. */
-export async function checkRuntime(open: () => Promise<Native> = nativeRuntime): Promise<Finding> {
+export async function checkRuntime(open: () => Promise<Pick<Native, "library">> = nativeRuntime): Promise<Finding> {
   try {
     const { version } = (await open()).library;
     return { state: "good", text: `${version}, by its C API`, values: { version, native: true } };
@@ -111,7 +120,7 @@ export async function checkRuntime(open: () => Promise<Native> = nativeRuntime):
 }
 
 /** Reports what a run with this setting would compute on. */
-async function checkDevice(device: Device, threads: number): Promise<Finding> {
+async function checkDevice(device: Device, threads: number, { chooseProvider, nvidiaCard }: Machine): Promise<Finding> {
   const { provider, description } = await chooseProvider(device, threads);
   const card = provider === "cuda" ? nvidiaCard() : undefined;
   const text = card === undefined ? description : `${description}: ${cardText(card)}, driver ${card.driver}`;
@@ -119,7 +128,11 @@ async function checkDevice(device: Device, threads: number): Promise<Finding> {
 }
 
 /** Trains and samples the model for some seconds. */
-async function checkSpeed(folder: string, { device, precision, threads, lora, maxLength }: LocalSettings): Promise<Finding> {
+async function checkSpeed(
+  folder: string,
+  { device, precision, threads, lora, maxLength }: LocalSettings,
+  { chooseProvider, isHardware, createLocalEngine, measureSpeed }: Machine,
+): Promise<Finding> {
   const config = await readModelConfig(join(folder, "config.json"));
   const adapter = lora && { ...lora, seed: 0 };
   const { provider, description } = await chooseProvider(device, threads, { config, training: true, precision, lora: adapter });
@@ -156,21 +169,22 @@ async function describeModel(folder: string): Promise<Finding> {
   };
 }
 
-const lengths = [512, 2048];
+/** Tokens of the sequences that memory is estimated for, the longer where the model goes so far. */
+const [short, long] = [512, 2048];
 
 /** Sampling and training with the settings given, by the longest sequence. */
 async function checkMemoryNeeded(
   folder: string,
   settings: LocalSettings,
-  sampling: EngineUse,
-  training: EngineUse,
+  { sampling, training }: { readonly sampling: EngineUse; readonly training: EngineUse },
+  machine: Machine,
 ): Promise<Finding> {
   const [sampled, trained] = [memoryUse(settings, sampling), memoryUse(settings, training)];
   const model = await readModelConfig(join(folder, "config.json"));
-  const available = availableMemory();
-  const reach = lengths.filter((length, i) => i === 0 || length <= model.maxPositionEmbeddings);
-  const uses = reach.map((length) => ({
-    length: Math.min(length, model.maxPositionEmbeddings),
+  const available = machine.availableMemory();
+  const lengths = model.maxPositionEmbeddings < long ? [Math.min(short, model.maxPositionEmbeddings)] : [short, long];
+  const uses = lengths.map((length) => ({
+    length,
     sampling: estimateMemory(model, { ...sampled, length }),
     training: estimateMemory(model, { ...trained, length }),
   }));
@@ -180,9 +194,9 @@ async function checkMemoryNeeded(
         `${gibibytes(totalBytes(sampling))} to sample, ${gibibytes(totalBytes(training))} to train at ${count(length)} tokens`,
     )
     .join("; ");
-  const [shortest] = uses;
-  const fits = shortest !== undefined && totalBytes(shortest.training) <= available;
-  const largest = largestOfFamily(model, { ...trained, length: Math.min(...reach) }, available);
+  const least = { ...trained, length: short };
+  const fits = totalBytes(estimateMemory(model, least)) <= available;
+  const largest = largestOfFamily(model, least, available);
   const family =
     largest === undefined
       ? ""
@@ -190,11 +204,7 @@ async function checkMemoryNeeded(
   return {
     state: fits ? "good" : "doubtful",
     text: `about ${text}${family}`,
-    ...(fits
-      ? {}
-      : {
-          advice: `${gibibytes(available)} are available. ${memoryAdvice(model, { ...trained, length: Math.min(...reach) }, available)}`,
-        }),
+    ...(fits ? {} : { advice: `${gibibytes(available)} are available. ${memoryAdvice(model, least, available)}` }),
     values: { concurrency: training.concurrency, estimates: uses, largest },
   };
 }

@@ -13,14 +13,17 @@ export interface Loader {
 const handles: unknown[] = [];
 let loaded: Promise<void> | undefined;
 
+const thisLoader = async (): Promise<Loader> => (await import("koffi")).default;
+
 /**
- * Loads the libraries that the CUDA provider needs, so that it finds them wherever they lie. Where `install cuda` put none, the system's are left to it.
- * @throws EngineError without a driver, or with one that is too old
+ * Loads the libraries that the CUDA provider needs, once, so that it finds them wherever they lie. Where `install cuda` put none, the system's are left
+ * to it.
+ * @throws EngineError without a driver, or with one that is too old: the next call tries again
  */
-export function loadCuda(): Promise<void> {
-  loaded ??= import("koffi").then(({ default: koffi }) => {
+export function loadCuda(openLoader = thisLoader, installed = () => installedCuda(packagedRuntime())): Promise<void> {
+  loaded ??= openLoader().then((koffi) => {
     requireDriver(koffi);
-    const folder = installedCuda(packagedRuntime());
+    const folder = installed();
     if (folder === undefined) return;
     const names = cudaWheels.filter(({ name }) => name !== "onnxruntime-gpu").flatMap(({ libraries }) => Object.keys(libraries));
     for (const name of names) handles.push(koffi.load(join(folder, name), { global: true }));
