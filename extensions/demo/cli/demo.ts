@@ -19,8 +19,12 @@ export interface DemoFlags {
   readonly dashboard?: boolean;
 }
 
-/** Trains a published model: form by demonstrations, then reinforcement, played before and after. @returns the exit code */
-export async function demoCommand(name: string, flags: DemoFlags, screen: Screen): Promise<number> {
+/**
+ * Trains a published model: form by demonstrations, then reinforcement, played before and after.
+ * @param train makes a run
+ * @returns the exit code
+ */
+export async function demoCommand(name: string, flags: DemoFlags, screen: Screen, train = runTraining): Promise<number> {
   if (name !== "smollm2") throw new ConfigError("demo", name, { expected: ["smollm2"] });
   const seed = wholeNumber("--seed", flags.seed, 0);
   const threads = flags.threads === undefined ? {} : { threads: wholeNumber("--threads", flags.threads) };
@@ -34,7 +38,7 @@ export async function demoCommand(name: string, flags: DemoFlags, screen: Screen
     // The limit of memory is that of the model that is fetched.
     const limits = flags.model === undefined ? {} : { memory: undefined, maxLength: undefined };
     const user: UserConfig = { ...what, seed, model: from, out, engine: { ...(what.engine as object), ...limits, ...threads } };
-    return runTraining(user, { out }, { resume: isBegun(out), dashboard: flags.dashboard }, screen);
+    return train(user, { out }, { resume: isBegun(out), dashboard: flags.dashboard }, screen);
   };
   if (!isFinished(runs.form)) {
     screen.line("1. The form of an answer, by demonstrations of which many choose wrong");

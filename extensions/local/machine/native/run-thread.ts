@@ -1,6 +1,7 @@
 import type { Worker } from "node:worker_threads";
+import { reasonOf } from "../../../../src/core/errors.ts";
 import { startThread } from "../../../processes/thread.ts";
-import type { Pointer } from "./library.ts";
+import type { Library, Pointer } from "./library.ts";
 
 /** A run that the thread is to make. Addresses are those of the process, and so the same there. */
 export interface Asked {
@@ -15,14 +16,34 @@ export interface Answered {
   readonly error?: string;
 }
 
+/** Makes a run in the thread. */
+export function answerTo({ id, session, options, binding }: Asked, { call }: Pick<Library, "call">): Answered {
+  try {
+    call("RunWithBinding", session, options || null, binding);
+    call("SynchronizeBoundOutputs", binding);
+    return { id };
+  } catch (error) {
+    return { id, error: reasonOf(error) };
+  }
+}
+
+/** The part of a thread that runs need. */
+export type Thread = Pick<Worker, "on" | "postMessage" | "ref" | "unref">;
+
 /**
  * Makes runs in one thread, which begins with the first of them: the event loop does not wait, and on a device a session has its handles once. ONNX Runtime
  * keeps handles of cuBLAS and cuDNN for each thread that runs a session, which take a tenth of a second and some memory to make.
  */
 export class NativeRunThread {
   readonly #pending = new Map<number, { resolve(): void; reject(error: Error): void }>();
-  #thread: Worker | undefined;
+  readonly #start: () => Thread;
+  #thread: Thread | undefined;
   #asked = 0;
+
+  /** @param start begins a thread that answers by `answerTo` */
+  constructor(start: () => Thread = () => startThread(import.meta.url, "runs", undefined)) {
+    this.#start = start;
+  }
 
   /** By their addresses. */
   run(session: Pointer, options: Pointer, binding: Pointer): Promise<void> {
@@ -35,8 +56,8 @@ export class NativeRunThread {
     });
   }
 
-  #begin(): Worker {
-    const thread = startThread(import.meta.url, "runs", undefined);
+  #begin(): Thread {
+    const thread = this.#start();
     thread.on("message", ({ id, error }: Answered) => {
       const waiting = this.#pending.get(id);
       this.#pending.delete(id);
