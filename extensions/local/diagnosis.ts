@@ -24,7 +24,12 @@ import { measureSpeed, speedText } from "./speed.ts";
 
 /** The parts of a machine that are looked at, and the measurements of it. */
 const thisMachine = {
-  ...{ cores: availableParallelism, processor: (): string | undefined => cpus()[0]?.model, totalMemory: totalmem, availableMemory },
+  ...{
+    cores: availableParallelism,
+    processor: (): string | undefined => cpus()[0]?.model,
+    totalMemory: totalmem,
+    availableMemory,
+  },
   ...{ openRuntime: nativeRuntime, measurePeak, chooseProvider, nvidiaCard, isHardware, createLocalEngine, measureSpeed },
 };
 export type Machine = typeof thisMachine;
