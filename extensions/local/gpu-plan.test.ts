@@ -19,7 +19,7 @@ test("a second run on a card that another one fills is refused with who holds it
   );
 });
 
-test("a card is the model's up to its last byte, and its driver's GiB is nobody's program", () => {
+test("a card is the model's up to its last byte, and the driver's own GiB is no other program's", () => {
   const refusal = (freeBytes: number, needed: number, training = false) => {
     try {
       requireGpuMemory({ ...card, freeBytes }, needed, training);
