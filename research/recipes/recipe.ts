@@ -1,5 +1,4 @@
 import type { Message } from "../../src/core/messages.ts";
-import type { OneMessageProtocol } from "../../src/environments/protocol.ts";
 
 /** What is particular about the default model of one world. */
 export interface Recipe {
@@ -23,7 +22,7 @@ export interface Recipe {
   /** What the model has to copy later, in texts. */
   readonly copied: RegExp;
   /** Words that are copied in exercises to the end, those of held-out lists among them, which no demonstration has. */
-  readonly drilled?: readonly string[];
+  readonly drilled: readonly string[];
   /**
    * Demonstrations without end by an expert with bad habits.
    * @param slip how often it falls into one where there is room for it; the recipe's own habits if left out
@@ -35,7 +34,5 @@ export interface Recipe {
 export interface Demonstrated {
   readonly messages: readonly Message[];
   /** Assistant turns, from 0, that are shown and not imitated. */
-  readonly stumbles?: readonly number[];
-  /** Where tools are called in plain text. */
-  readonly protocol?: OneMessageProtocol;
+  readonly stumbles: readonly number[];
 }

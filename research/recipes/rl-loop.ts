@@ -9,20 +9,25 @@
  */
 import { join } from "node:path";
 import { z } from "zod";
-import { type ActionInContext, createLocalEngine, loadTokenizer, makeChat } from "../../entries/engine.ts"; // "retrograde-rl/engine"
-import { createEnvironment, type Message, type Task, type Tool, type ToolCall } from "../../entries/index.ts"; // "retrograde-rl"
+import {
+  type ActionInContext,
+  type Chat,
+  createLocalEngine,
+  type Engine,
+  loadTokenizer,
+  makeChat,
+} from "../../entries/engine.ts"; // "retrograde-rl/engine"
+import { createEnvironment, type Environment, type Message, type Task, type Tool, type ToolCall } from "../../entries/index.ts"; // "retrograde-rl"
 
-const steps = Number(process.argv[2] ?? 10);
-const tasksPerStep = 16;
-const groupSize = 8;
 const maxTurns = 40;
 const maxTokens = 48;
 const adam = { learningRate: 2e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 };
 
-const model = join(import.meta.dirname, "../../models/office");
-const engine = await createLocalEngine({ model });
-const chat = makeChat(loadTokenizer(model));
-const office = createEnvironment("office", {});
+export interface Parts {
+  readonly engine: Pick<Engine, "info" | "sample" | "release" | "forwardBackward" | "step">;
+  readonly chat: Chat;
+  readonly office: Environment;
+}
 
 /** What is left of an episode: its turns as ids, and its reward. */
 interface Played {
@@ -31,7 +36,7 @@ interface Played {
 }
 
 /** Plays one episode. Ids that the model wrote are never tokenised again: each context is the last one, the action and the answers to it. */
-async function play(task: Task, id: string, seed: number, temperature: number): Promise<Played> {
+async function play({ engine, chat, office }: Parts, task: Task, id: string, seed: number, temperature: number): Promise<Played> {
   const episode = await office.start(task, seed);
   let tools = episode.tools;
   let context = chat.open(episode.messages, tools);
@@ -82,49 +87,68 @@ async function answer(tools: readonly Tool[], call: ToolCall | { readonly error:
   return { role: "tool", name, content: typeof result === "string" ? result : JSON.stringify(result) };
 }
 
-/** Greedy success on test tasks. */
-async function evaluate(count: number): Promise<number> {
-  const tasks = await Promise.all(Array.from({ length: count }, (_, index) => office.task("test", index)));
-  const played = await Promise.all(tasks.map((task, index) => play(task, `test-${index}`, 0, 0)));
-  return mean(played.map(({ reward }) => reward));
+/** Greedy success on test tasks, in percent. */
+async function evaluate(parts: Parts, count: number): Promise<string> {
+  const tasks = await Promise.all(Array.from({ length: count }, (_, index) => parts.office.task("test", index)));
+  const played = await Promise.all(tasks.map((task, index) => play(parts, task, `test-${index}`, 0, 0)));
+  return (100 * mean(played.map(({ reward }) => reward))).toFixed(1);
 }
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-console.log(`before: ${(100 * (await evaluate(64))).toFixed(1)} % of 64 test tasks, greedy`);
-for (let step = 1; step <= steps; step++) {
-  // Sample: a group of episodes for each task.
-  const tasks = await Promise.all(Array.from({ length: tasksPerStep }, (_, i) => office.task("train", tasksPerStep * step + i)));
-  const groups = await Promise.all(
-    tasks.map((task, t) =>
-      Promise.all(
-        Array.from({ length: groupSize }, (_, g) => play(task, `${step}/${t}/${g}`, 1000 * (1000 * step + 10 * t + g), 1)),
+export async function learn(
+  parts: Parts,
+  steps: number,
+  say: (line: string) => void,
+  { tasksPerStep = 16, groupSize = 8, testTasks = 64 } = {},
+): Promise<void> {
+  const { engine, office } = parts;
+  say(`before: ${await evaluate(parts, testTasks)} % of ${testTasks} test tasks, greedy`);
+  for (let step = 1; step <= steps; step++) {
+    // Sample: a group of episodes for each task.
+    const tasks = await Promise.all(
+      Array.from({ length: tasksPerStep }, (_, i) => office.task("train", tasksPerStep * step + i)),
+    );
+    const groups = await Promise.all(
+      tasks.map((task, t) =>
+        Promise.all(
+          Array.from({ length: groupSize }, (_, g) =>
+            play(parts, task, `${step}/${t}/${g}`, 1000 * (1000 * step + 10 * t + g), 1),
+          ),
+        ),
       ),
-    ),
-  );
+    );
 
-  // Reward to advantage: A = (R − mean of the group) / (deviation of the group + 1e-6), the same for every token of an episode.
-  const samples: ActionInContext[] = [];
-  const advantages: number[] = [];
-  for (const group of groups) {
-    const rewards = group.map(({ reward }) => reward);
-    const baseline = mean(rewards);
-    const deviation = Math.sqrt(rewards.reduce((sum, reward) => sum + (reward - baseline) ** 2, 0) / (group.length - 1));
-    for (const { turns, reward } of group) {
-      samples.push(...turns);
-      advantages.push(...turns.map(() => (reward - baseline) / (deviation + 1e-6)));
+    // Reward to advantage: A = (R − mean of the group) / (deviation of the group + 1e-6), the same for every token of an episode.
+    const samples: ActionInContext[] = [];
+    const advantages: number[] = [];
+    for (const group of groups) {
+      const rewards = group.map(({ reward }) => reward);
+      const baseline = mean(rewards);
+      const deviation = Math.sqrt(rewards.reduce((sum, reward) => sum + (reward - baseline) ** 2, 0) / (group.length - 1));
+      for (const { turns, reward } of group) {
+        samples.push(...turns);
+        advantages.push(...turns.map(() => (reward - baseline) / (deviation + 1e-6)));
+      }
     }
+
+    // Update: one step up Σ A·log π / tokens. At the first step of a batch the ratio of PPO is 1, so no clip is needed.
+    const tokens = samples.reduce((sum, { action }) => sum + action.length, 0);
+    const weights = samples.map(({ action }, i) => action.map(() => advantages[i] / tokens));
+    await engine.forwardBackward(samples, weights, { temperature: 1 });
+    const { gradientNorm } = await engine.step(adam);
+
+    const reward = mean(groups.flat().map((episode) => episode.reward));
+    say(`step ${step}: reward ${reward.toFixed(3)}, ${tokens} tokens, gradient norm ${gradientNorm.toFixed(3)}`);
   }
-
-  // Update: one step up Σ A·log π / tokens. At the first step of a batch the ratio of PPO is 1, so no clip is needed.
-  const tokens = samples.reduce((sum, { action }) => sum + action.length, 0);
-  const weights = samples.map(({ action }, i) => action.map(() => advantages[i] / tokens));
-  await engine.forwardBackward(samples, weights, { temperature: 1 });
-  const { gradientNorm } = await engine.step(adam);
-
-  const reward = mean(groups.flat().map((episode) => episode.reward));
-  console.log(`step ${step}: reward ${reward.toFixed(3)}, ${tokens} tokens, gradient norm ${gradientNorm.toFixed(3)}`);
+  say(`after: ${await evaluate(parts, testTasks)} % of the same tasks`);
 }
-console.log(`after: ${(100 * (await evaluate(64))).toFixed(1)} % of the same tasks`);
-await engine.saveModel("runs/rl-loop-model");
-await engine.dispose();
+
+if (process.argv[1]?.endsWith("rl-loop.ts") === true) {
+  const model = join(import.meta.dirname, "../../models/office");
+  const engine = await createLocalEngine({ model });
+  const parts = { engine, chat: makeChat(loadTokenizer(model)), office: createEnvironment("office", {}) };
+  await learn(parts, Number(process.argv[2] ?? 10), console.log);
+  await engine.saveModel("runs/rl-loop-model");
+  await engine.dispose();
+}

@@ -33,7 +33,8 @@ export function gameOfTwo(address: string): Environment {
   };
 }
 
-function ofTwo(episode: Episode): Episode {
+/** An episode of a game whose screens are `{"text", "player"}` and whose reward is the first player's. */
+export function ofTwo(episode: Episode): Episode {
   return {
     ...shown(episode.messages),
     tools: [],
