@@ -31,19 +31,22 @@ const own = "ours";
  * Alternates rounds of all sides, so that what else the machine does affects them alike; each idles while another runs. Slow rounds are repeated
  * once.
  * @param python undefined: without the peers that need it
+ * @param start a side
  */
 export async function measure(
   { name: benchmark, ours, peers, requests, rounds: most }: Benchmark,
   runs: number,
   python: string | undefined,
   meter: Pick<RateMeter, "measure">,
+  say: (line: string) => void = console.log,
+  start: typeof startSide = startSide,
 ): Promise<Result[]> {
   const running = new Map<string, Side>();
   const rounds: Round[] = [];
   /** A peer may lack a package or run out of memory: the others are measured without it. */
   const without = (name: string) => (error: Error) => {
     if (name === own) throw error;
-    console.log(`  without ${name}: ${error.message}`);
+    say(`  without ${name}: ${error.message}`);
     running.delete(name);
   };
   const play = async (request: string) => {
@@ -59,7 +62,7 @@ export async function measure(
   try {
     for (const [name, program] of Object.entries({ [own]: ours, ...peers })) {
       if (isPython(program) && python === undefined) continue;
-      const side = await startSide(program, python).catch(without(name));
+      const side = await start(program, python).catch(without(name));
       if (side) running.set(name, side);
     }
     for (let round = 0; round < Math.min(runs, most ?? runs); round++) for (const request of requests) await play(request);

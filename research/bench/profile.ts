@@ -47,7 +47,8 @@ export async function profiled(work: () => Promise<void>): Promise<SessionProfil
   }
 }
 
-function summary(text: string): SessionProfile {
+/** Sums up the profile that ONNX Runtime wrote of a session. */
+export function summary(text: string): SessionProfile {
   const events = profileSchema.parse(JSON.parse(text));
   const runs = Math.max(1, events.filter(({ name }) => name === "SequentialExecutor::Execute").length);
   const nodes = new Map<string, { readonly operator: string; readonly times: number[] }>();

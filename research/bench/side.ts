@@ -68,7 +68,8 @@ export async function runProgram(program: Program, python: string | undefined): 
   await promisify(execFile)(command, args);
 }
 
-function commandOf(program: Program, python = "python3"): [string, string[]] {
+/** The command line of a program. Default of `python`: the path's */
+export function commandOf(program: Program, python = "python3"): [string, string[]] {
   const script = fileURLToPath(new URL(program.script, import.meta.url));
   const args = program.args.map(String);
   return isPython(program) ? [python, [script, ...args]] : [process.execPath, [jiti, script, ...args]];

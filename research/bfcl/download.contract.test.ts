@@ -40,24 +40,8 @@ test.skipIf(!existsSync(data))("files are downloaded once and verified (skipped 
   expect(requests).toBe(Object.keys(checksums).length + 1);
 });
 
-test("files of another version are refused and not kept", async () => {
-  const source = await serve(() => Buffer.from('{"id": "multi_turn_base_0"}\n'));
-  const to = folder();
-  await expect(downloadData({ folder: to, source })).rejects.toThrow(/^SHA-256 of http.*expected/);
-  expect(existsSync(join(to, "BFCL_v4_multi_turn_base.json"))).toBe(false);
-});
-
-test("a source without the files is named", async () => {
-  const source = await serve(() => 404);
-  await expect(downloadData({ folder: folder(), source })).rejects.toThrow("--from names another source");
-});
-
-test("a folder that is not there and one without the files are distinguished, with what to do in every command", async () => {
-  const [name, empty] = ["BFCL_v4_multi_turn_base.json", folder()];
-  expect(() => readVerified(join(empty, "no"), name)).toThrow(
-    /the folder with BFCL's data is ".*no"; expected a folder that is there/,
-  );
-  expect(() => readVerified(empty, name)).toThrow(/BFCL_v4_multi_turn_base.json in .* is missing; expected the 16 files/);
+test("what to do about missing files is said by every command", async () => {
+  const empty = folder();
   const advised = ["eval", "--model", "bundled:office", "--env", "bfcl", "--set", `environment.settings.data=${empty}`];
   const { error, exitCode } = await invoke(...advised);
   expect({ error, exitCode }).toEqual({ error: expect.stringContaining(`.json in ${empty} is missing`), exitCode: 2 });

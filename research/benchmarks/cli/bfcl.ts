@@ -11,10 +11,24 @@ import { categoryScores, Scorer, type Share } from "../../bfcl/score.ts";
 import { taskIndex } from "../../bfcl/tasks.ts";
 import type { DataFlags, FileFlags } from "./flags.ts";
 
+/** What the commands use, which a test replaces. */
+interface Parts {
+  readonly open: (python: string) => Evaluator;
+  readonly tasks: typeof taskIndex;
+  readonly download: typeof downloadData;
+}
+const real: Parts = { open: openEvaluator, tasks: taskIndex, download: downloadData };
+
 /** Executes call sequences and prints each with its results and states, as one line of JSON. */
-export async function replayBfcl(file: string, _flags: FileFlags, output: Screen, notes: Screen): Promise<number> {
+export async function replayBfcl(
+  file: string,
+  _flags: FileFlags,
+  output: Screen,
+  notes: Screen,
+  { open }: Pick<Parts, "open"> = real,
+): Promise<number> {
   let sequences = 0;
-  await withEvaluator(async (evaluator) => {
+  await withEvaluator(open, async (evaluator) => {
     for await (const record of readRecords(file)) {
       output.line(await replayRecord(evaluator, record));
       sequences++;
@@ -26,9 +40,15 @@ export async function replayBfcl(file: string, _flags: FileFlags, output: Screen
 }
 
 /** Prints the checker's verdict on each prediction as one line of JSON, then two scores for each category. */
-export async function scoreBfcl(file: string, { data }: FileFlags, output: Screen, notes: Screen): Promise<number> {
-  const scorer = await withEvaluator(async (evaluator) => {
-    const scorer = new Scorer(evaluator, taskIndex(data ?? defaultFolder()));
+export async function scoreBfcl(
+  file: string,
+  { data }: FileFlags,
+  output: Screen,
+  notes: Screen,
+  { open, tasks }: Pick<Parts, "open" | "tasks"> = real,
+): Promise<number> {
+  const scorer = await withEvaluator(open, async (evaluator) => {
+    const scorer = new Scorer(evaluator, tasks(data ?? defaultFolder()));
     for await (const record of readRecords(file)) output.line(JSON.stringify(await scorer.score(record)));
     return scorer;
   });
@@ -44,8 +64,8 @@ export async function scoreBfcl(file: string, { data }: FileFlags, output: Scree
   return 0;
 }
 
-async function withEvaluator<T>(work: (evaluator: Evaluator) => Promise<T>): Promise<T> {
-  const evaluator = openEvaluator(pythonOf(undefined));
+async function withEvaluator<T>(open: Parts["open"], work: (evaluator: Evaluator) => Promise<T>): Promise<T> {
+  const evaluator = open(pythonOf(undefined));
   try {
     return await work(evaluator);
   } finally {
@@ -58,10 +78,14 @@ function emptyFile(file: string): EnvError {
 }
 
 /** Downloads the tasks, verified by their checksums. */
-export async function downloadBfcl({ data, from }: DataFlags, output: Screen): Promise<number> {
+export async function downloadBfcl(
+  { data, from }: DataFlags,
+  output: Screen,
+  { download }: Pick<Parts, "download"> = real,
+): Promise<number> {
   const folder = data ?? defaultFolder();
   let fetched = 0;
-  await downloadData({
+  await download({
     folder,
     source: from ?? publicSource,
     onFile: (name, outcome) => {

@@ -30,12 +30,15 @@ const serverMs = 60_000;
 
 const answerSchema = z.strictObject({ id: z.int(), result: z.unknown().optional(), error: z.string().optional() });
 
-/** @param python a Python 3.11 with the package bfcl-eval; nothing is started before the first request */
-export function openEvaluator(python: string): Evaluator {
+/**
+ * @param python a Python 3.11 with the package bfcl-eval; nothing is started before the first request
+ * @param start a process
+ */
+export function openEvaluator(python: string, start: typeof startGroup = startGroup): Evaluator {
   let [executor, judge]: (PythonServer | undefined)[] = [];
   return {
-    execute: (request) => (executor ??= new PythonServer(python, "executor.py")).ask(request),
-    judge: (request) => (judge ??= new PythonServer(python, "judge.py")).ask(request),
+    execute: (request) => (executor ??= new PythonServer(start, python, "executor.py")).ask(request),
+    judge: (request) => (judge ??= new PythonServer(start, python, "judge.py")).ask(request),
     async close() {
       await Promise.all([executor?.close(), judge?.close()]);
       executor = judge = undefined;
@@ -56,13 +59,13 @@ class PythonServer {
   #count = 0;
   #failure: Error | undefined;
 
-  constructor(python: string, program: string) {
+  constructor(start: typeof startGroup, python: string, program: string) {
     const path = fileURLToPath(new URL(program, import.meta.url));
     const { PATH, HOME, LANG, LC_ALL, TMPDIR } = process.env;
     const env = Object.fromEntries(
       Object.entries({ PATH, HOME, LANG, LC_ALL, TMPDIR, PYTHONHASHSEED: "0" }).filter(([, value]) => value !== undefined),
     );
-    this.#group = startGroup(python, ["-W", "ignore", path], { env, stdio: ["pipe", "pipe", "pipe"] });
+    this.#group = start(python, ["-W", "ignore", path], { env, stdio: ["pipe", "pipe", "pipe"] });
     const { child } = this.#group;
     let said = "";
     child.stderr?.setEncoding("utf8").on("data", (text: string) => {

@@ -31,8 +31,17 @@ export async function studyCommand(name: string, flags: StudyFlags, screen: Scre
   return doStudy(seeupo, join(import.meta.dirname, "../../studies", name), flags, screen);
 }
 
-/** @param published the folder of the results that are published with the study */
-export async function doStudy(study: Study, published: string, flags: StudyFlags, screen: Screen): Promise<number> {
+/**
+ * @param published the folder of the results that are published with the study
+ * @param execute makes a run
+ */
+export async function doStudy(
+  study: Study,
+  published: string,
+  flags: StudyFlags,
+  screen: Screen,
+  execute: typeof executeRun = executeRun,
+): Promise<number> {
   const { question, arms, seeds, out: folder = published } = flags;
   const part: Part = { question, arms: arms?.split(","), seeds: wholeNumber("--seeds", seeds) };
   const left = missing(study, folder, part);
@@ -42,7 +51,9 @@ export async function doStudy(study: Study, published: string, flags: StudyFlags
   }
   if (flags.report !== true) {
     const busy = () => screen.line(`Another process works on ${folder}; waiting for it.`);
-    const finished = await withLock(join(folder, ".lock"), busy, () => allRuns(study, { folder, published, part }, screen));
+    const finished = await withLock(join(folder, ".lock"), busy, () =>
+      allRuns(study, { folder, published, part, execute }, screen),
+    );
     if (!finished) return interruptedExitCode;
   }
   for (const line of reportLines(study, readOutcomes(study, folder), question)) screen.line(line);
@@ -68,10 +79,11 @@ interface Work {
   readonly folder: string;
   readonly published: string;
   readonly part: Part;
+  readonly execute: typeof executeRun;
 }
 
 /** Makes the missing runs, one after the other. @returns false if it was interrupted */
-async function allRuns(study: Study, { folder, published, part }: Work, screen: Screen): Promise<boolean> {
+async function allRuns(study: Study, { folder, published, part, execute }: Work, screen: Screen): Promise<boolean> {
   const stopping = () => screen.line("Stopping: finished steps are kept. The same command continues.");
   // A study calls no code but the package's own, so it always ends by itself, once its steps are kept.
   const interrupt = listenForInterrupt(stopping, { isSaving: () => true });
@@ -79,7 +91,7 @@ async function allRuns(study: Study, { folder, published, part }: Work, screen: 
   try {
     for (const key of missing(study, folder, part)) {
       const started = performance.now();
-      const outcome = await executeRun(study, key, folder, interrupt.signal);
+      const outcome = await execute(study, key, folder, interrupt.signal);
       screen.line(`${runId(key)}  ${outcomeWords(outcome)}  ${duration((performance.now() - started) / 1000)}`);
       const same = before.get(runId(key));
       if (resolve(folder) !== resolve(published) && same) screen.line(comparedWords(outcome, same));
