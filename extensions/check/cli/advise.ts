@@ -7,9 +7,6 @@ import { ConfigError } from "../../../src/core/errors.ts";
 import { wholeContext } from "../../../src/core/whole-context.ts";
 import { assumedLength, modelFolder, openModel, samplingUse, trainingUse } from "../../../src/sdk/model.ts";
 import { environmentOf, withRunEnvironment } from "../../../src/sdk/run-environment.ts";
-import { proportionInterval } from "../../../src/statistics/intervals.ts";
-import { count, duration, interval, plural, table } from "../../../src/terminal/format.ts";
-import { commandPrefix, quoted } from "../../../src/terminal/invocation.ts";
 import { createScreen, type Screen } from "../../../src/terminal/screen.ts";
 import { wrap } from "../../../src/terminal/wrap.ts";
 import { resolveConfig } from "../../../src/training/config/config.ts";
@@ -23,14 +20,24 @@ import { readTasks } from "../../agents/tasks.ts";
 import { trainedAgent, trainingOf } from "../../agents/train-agent.ts";
 import { chooseProvider, type Device } from "../../local/device-choice.ts";
 import { availableMemory } from "../../local/machine/memory-available.ts";
-import { gibibytes, type MemoryUse, parameterText } from "../../local/memory.ts";
+import type { MemoryUse } from "../../local/memory.ts";
 import { parameterCount } from "../../local/model/model-config.ts";
 import { readModelConfig } from "../../local/model/model-folder.ts";
 import { memoryUse } from "../../local/open.ts";
 import { measurePeak, otherLoad } from "../../local/peak.ts";
-import { type Chances, chancesOf, type Fitting, fittingModels, guessedStepSeconds, stepSeconds } from "../advice.ts";
+import { type Chances, chancesOf, fittingModels, guessedStepSeconds, stepSeconds } from "../advice.ts";
 import { type AgentCheckReport, checkAgent } from "../agent-check.ts";
 import { type Trial, tryOut } from "../cost.ts";
+import {
+  type AgentCommand,
+  choiceLines,
+  firstTrial,
+  fittingLines,
+  holeLines,
+  nextOf,
+  type Speed,
+  trialLines,
+} from "./advise-lines.ts";
 import { agentCommand } from "./agent-command.ts";
 import { guardsOf, whileGuarded } from "./guarded-environment.ts";
 
@@ -51,9 +58,15 @@ const trialTokens = 512;
  * Plays a few episodes with a model (without one, lists those that can be trained here), and says whether it can learn in them, which published models can be trained here in the time there is, and what to
  * do next. Nothing is trained or kept.
  * @param agent a module or a program, as train-agent takes it; none: the environment of the settings
+ * @param measured measures this machine
  * @throws ConfigError, ModelError, EngineError, EnvError
  */
-export async function adviseCommand(agent: readonly string[], flags: AdviseFlags, screen: Screen): Promise<void> {
+export async function adviseCommand(
+  agent: readonly string[],
+  flags: AdviseFlags,
+  screen: Screen,
+  measured = speedOf,
+): Promise<void> {
   const bytes = flags.memory === undefined ? availableMemory() : numberOf("--memory", flags.memory, 0) * 2 ** 30;
   const time = numberOf("--hours", flags.hours ?? "8", 0) * 3600;
   const training = agent.length === 0 ? undefined : await trainingOf(agent, flags);
@@ -65,7 +78,7 @@ export async function adviseCommand(agent: readonly string[], flags: AdviseFlags
   const command: AgentCommand | undefined =
     training === undefined ? undefined : (name, options) => agentCommand(name, agent, flags, options);
   const { environment } = config;
-  const speed = await speedOf(config);
+  const speed = await measured(config);
   const { gflops, provider } = speed;
   if (config.model === "default" && !hasBundledModel(environment.name)) {
     const length = checked === undefined ? assumedLength : Math.max(assumedLength, 2 * checked.asks.tokens);
@@ -113,21 +126,12 @@ async function speedOf({ engine }: TrainingConfig): Promise<Speed> {
   return { gflops: await measurePeak({ threads, provider }), provider, load };
 }
 
-interface Speed {
-  readonly gflops: number;
-  readonly provider: string;
-  /** The share that other programs took while it was measured. */
-  readonly load: string | undefined;
-}
-
 /** Checks an agent's reward with few tasks, and learns what the agent asks of a model. */
 function checkOf({ tasks, ...training }: AgentOfFlags, notes: Screen): Promise<AgentCheckReport> {
   const onProgress = (policy: string) => notes.status(`playing a policy that ${policy} …`);
   const check = { ...training, tasks: readTasks(tasks).slice(0, 24), policyMs: 4000, onProgress };
   return checkAgent(check).finally(() => notes.clear());
 }
-
-const holeLines = (holes: readonly string[]) => (holes.length === 0 ? [] : ["", ...holes.map((hole) => `! ${hole}`)]);
 
 /** Training as it would be on this machine. */
 function useOf(config: TrainingConfig): MemoryUse {
@@ -137,61 +141,6 @@ function useOf(config: TrainingConfig): MemoryUse {
 function show(lines: readonly string[], screen: Screen): void {
   for (const line of lines.flatMap((each) => (each.startsWith("  ") ? [each] : wrap(each, screen.width)))) screen.line(line);
 }
-
-/** Which model to begin with, before any was played. */
-function choiceLines(fitting: readonly Timed[], { bytes, length, time, steps, gflops, provider, load }: Machine): string[] {
-  if (fitting.length === 0) return noneFits(bytes);
-  const rows = fitting.map((each) => [
-    ...modelCells(each, duration(each.seconds), time),
-    ...[each.callsTools ? "trained to" : "by demonstrations", each.licence],
-  ]);
-  return [
-    `Published models that can be trained in ${gibibytes(bytes)}, at ${count(length)} tokens. The run: ${plural(steps, "step")}, a rough guess from ` +
-      `this machine's ${count(gflops)} GFLOP/s (${provider}${load === undefined ? "" : `, with ${load}: a quiet machine is faster`}); --model NAME measures it`,
-    ...table([[...modelHead, "calls tools", "licence"], ...rows]),
-  ];
-}
-
-const modelHead = ["  model", "size", "what is trained", "memory", "the run"];
-
-function modelCells({ name, parameters, form, bytes, seconds }: Timed, run: string, time: number): string[] {
-  return [`  ${name}`, parameterText(parameters), form, gibibytes(bytes), `${run}${seconds > time ? ", too long" : ""}`];
-}
-
-/** The measurements of this machine, and what a run may take. */
-interface Machine extends Speed {
-  readonly bytes: number;
-  /** Tokens of a context. */
-  readonly length: number;
-  readonly time: number;
-  readonly steps: number;
-}
-
-/** A command over the agent that was given. @param options with a space before them */
-type AgentCommand = (name: string, options: string) => string;
-
-/** @param agent undefined for an environment */
-function firstTrial(fitting: readonly Timed[], time: number, agent: AgentCommand | undefined, environment: string): string {
-  const inTime = fitting.filter(({ seconds }) => seconds <= time);
-  const first = inTime.find(({ callsTools }) => callsTools) ?? fitting[0];
-  if (first === undefined) return "a machine with more memory, or a model on a cluster (docs/tinker.md).";
-  const options = ` --model ${first.name}`;
-  if (agent === undefined) return `play a few episodes with one: ${commandPrefix()} advise --env ${environment}${options}`;
-  return first.callsTools
-    ? `play a few episodes with one: ${agent("advise", options)}`
-    : `the smallest was not trained to call tools: ${taughtBy(agent, first.name)}`;
-}
-
-/** Demonstrations, then reinforcement. */
-function taughtBy(agent: AgentCommand, model: string): string {
-  const command = agent("train-agent", ` --model ${quoted(model)} --teacher gpt-5-mini@https://api.openai.com/v1`);
-  return `demonstrations first, of a strong model or of a script such as ./expert.ts: ${command}`;
-}
-
-const noneFits = (bytes: number) => [`No published model that is listed here can be trained in ${gibibytes(bytes)}.`];
-
-/** A fitting model, with the seconds of the whole run. */
-type Timed = Fitting & { readonly seconds: number };
 
 type AgentOfFlags = Awaited<ReturnType<typeof trainingOf>>;
 
@@ -242,65 +191,4 @@ async function tried(config: TrainingConfig, user: UserConfig, hasTools: boolean
       await model.engine.dispose();
     }
   });
-}
-
-function trialLines(chances: Chances, { cost }: Trial, tools: boolean): string[] {
-  const { episodes, calls, invalidCalls, successes, groups, withSignal, longest, failures } = chances;
-  const called =
-    calls === 0
-      ? "none: no tool was called"
-      : `${count(calls)} of tools, ${count(invalidCalls)} of them not readable or not valid`;
-  const rows = [
-    ...(tools ? [["  calls", called]] : []),
-    ["  success", interval(proportionInterval(successes, episodes))],
-    ["  signal", `${count(withSignal)} of ${plural(groups, "group")} of attempts at one task have different rewards`],
-    ["  length", `${count(cost.tokensPerEpisode)} sampled tokens an episode, the longest context ${count(longest)}`],
-    ["  time", `${duration(cost.samplingPerStep + cost.trainingPerStep)} a step, ${duration(cost.whole)} the run`],
-    ...failures.slice(0, 2).map((failure) => ["  failed", failure]),
-  ];
-  return [`${plural(episodes, "episode")}, at temperature 1, before any training`, ...table(rows)];
-}
-
-function fittingLines(
-  fitting: readonly Timed[],
-  time: number,
-  { bytes, steps }: { readonly bytes: number; readonly steps: number },
-): string[] {
-  if (fitting.length === 0) return noneFits(bytes);
-  const rows = fitting.map((each) => modelCells(each, `about ${duration(each.seconds)}`, time));
-  return [
-    `Published models that can be trained in ${gibibytes(bytes)}; ${plural(steps, "step")} without evaluations, by the episodes above and the models' sizes`,
-    ...table([modelHead, ...rows]),
-  ];
-}
-
-function nextOf(
-  { verdict, failures }: Chances,
-  stronger: Timed | undefined,
-  { model, environment }: TrainingConfig,
-  agent?: AgentCommand,
-): string {
-  const larger =
-    stronger === undefined
-      ? "a stronger model on a cluster"
-      : `a stronger model, of those in time ${stronger.name} (${stronger.form})`;
-  const teach =
-    agent === undefined
-      ? `${commandPrefix()} sft --env ${environment.name} --model ${model}, on a few demonstrations`
-      : taughtBy(agent, model);
-  const options = model === "default" ? "" : ` --model ${quoted(model)}`;
-  switch (verdict) {
-    case "fails":
-      return `Next: most episodes failed (${failures[0] ?? ""}). Mend that first.`;
-    case "format":
-      return `Next: it does not call the tools in a form that can be read, so reinforcement has nothing to begin with. Teach the form: ${teach}; or take ${larger}.`;
-    case "too-hard":
-      return `Next: no attempt succeeds, so nothing can be learned. Take ${larger}; or easier tasks, partial rewards, or ${teach}.`;
-    case "too-easy":
-      return "Next: nearly every attempt succeeds already. Take harder tasks.";
-    case "no-signal":
-      return "Next: attempts at one task end alike. Take larger groups (rollout.groupSize) or tasks of middle difficulty.";
-    case "learns":
-      return `Next: it can learn here. ${agent?.("train-agent", options) ?? `${commandPrefix()} train --env ${environment.name}${options}`}`;
-  }
 }

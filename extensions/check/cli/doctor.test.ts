@@ -1,56 +1,17 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeEach, expect, test, vi } from "vitest";
-import { z } from "zod";
-import type { SampledAction, SampleRequest } from "../../../src/engines/engine.ts";
-import { addEngines, type EngineDiagnosis, type EngineUse } from "../../../src/engines/registry.ts";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import type { SampledAction } from "../../../src/engines/engine.ts";
+import type { EngineDiagnosis, EngineUse } from "../../../src/engines/registry.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
 import { addEnvironments } from "../../../src/environments/registry.ts";
 import { addDiagnosis } from "../../../src/sdk/diagnoses.ts";
 import { createScreen } from "../../../src/terminal/screen.ts";
 import { lettersEnvironment, lettersTokenizer, lettersVocabulary } from "../../../test/letters.ts";
-import { TableEngine } from "../../../test/table-engine.ts";
+import { clock, end, startClock } from "./clocked.fixture.ts";
 import { doctorCommand } from "./doctor.ts";
 
-const end = lettersVocabulary - 1;
-/** What the engine does in a test, and what it was asked. */
-let says: (request: SampleRequest) => Partial<SampledAction>;
-let asked: SampleRequest[];
-let opened: { disposed: number; purposes: unknown[] };
-let diagnosis: Partial<EngineDiagnosis> | undefined;
-
-/** That of the model's files. */
-let vocabulary: number;
-
-/** Says "b" and ends, in a second of its clock. */
-class Clocked extends TableEngine {
-  override async sample(request: SampleRequest): Promise<SampledAction> {
-    asked.push(request);
-    vi.advanceTimersByTime(1000);
-    const said = { tokens: [1, end], logprobs: [-0.5, 0], entropies: [], finish: "stop", weightVersion: 0 } as const;
-    return { ...said, ...says(request) };
-  }
-  override async logprobs(...given: Parameters<TableEngine["logprobs"]>) {
-    vi.advanceTimersByTime(250);
-    return super.logprobs(...given);
-  }
-  override async dispose() {
-    opened.disposed++;
-  }
-}
-
-addEngines({
-  clocked: {
-    settings: z.object({}),
-    capabilities: () => ({ certain: [], possible: [] }),
-    open: async (_, __, purpose) => {
-      opened.purposes.push(purpose);
-      return { engine: new Clocked(vocabulary), device: "a clock" };
-    },
-    diagnose: async () => diagnosis as EngineDiagnosis,
-  },
-});
 const tool = { name: "cut", description: "Cuts.", parameters: { type: "object", properties: {} }, execute: () => "" } as const;
 const letters = lettersEnvironment();
 const worlds: Readonly<Record<string, Environment>> = {
@@ -82,10 +43,8 @@ const write = (chat_template = messages, mark?: string) => {
   writeFileSync(join(folder, "tokenizer_config.json"), JSON.stringify({ ...lettersTokenizer.config, chat_template }));
 };
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["performance"] });
-  [says, asked, opened, diagnosis, vocabulary] = [() => ({}), [], { disposed: 0, purposes: [] }, undefined, lettersVocabulary];
   write();
-  return () => vi.useRealTimers();
+  return startClock();
 });
 
 const small = ["rollout.tasksPerStep=4", "rollout.groupSize=4", "evaluation.tasks=30", "evaluation.k=2", "steps=10"];
@@ -115,18 +74,18 @@ test("a machine, an environment and a model that are sound are ready", async () 
     "Ready. Train with: npx retrograde-rl train",
   ]);
   expect(code).toBe(0);
-  expect(opened.disposed).toBe(1);
+  expect(clock.disposed).toBe(1);
 });
 
 test("it looks at a few tokens of two rows, twice, with seeds of their own, and the memory is asked for its rows", async () => {
   await doctor("letters", { set: ["environment.name=letters", "engine.kind=clocked", "seed=3"] });
-  expect(asked.map(({ maxTokens, stopTokens, context }) => [maxTokens, stopTokens, context.length])).toEqual(
+  expect(clock.asked.map(({ maxTokens, stopTokens, context }) => [maxTokens, stopTokens, context.length])).toEqual(
     Array.from({ length: 4 }, () => [4, [], 4]),
   );
-  const [a, b, again, other] = asked.map(({ seed }) => seed);
+  const [a, b, again, other] = clock.asked.map(({ seed }) => seed);
   expect([again, other]).toEqual([a, b]);
   expect(a).not.toBe(b);
-  expect(opened.purposes).toEqual([{ use: expect.objectContaining({ training: false, concurrency: 32 }), seed: 3 }]);
+  expect(clock.purposes).toEqual([{ use: expect.objectContaining({ training: false, concurrency: 32 }), seed: 3 }]);
 });
 
 test("with --play it also says how fast rows are sampled, and what the run costs", async () => {
@@ -143,8 +102,8 @@ test("with --play it also says how fast rows are sampled, and what the run costs
     "Ready. Train with: npx retrograde-rl train",
   ]);
   expect(out).not.toContain("--play");
-  expect(asked.slice(0, 64).every(({ maxTokens }) => maxTokens === 32)).toBe(true);
-  expect(asked).toHaveLength(64 + 32);
+  expect(clock.asked.slice(0, 64).every(({ maxTokens }) => maxTokens === 32)).toBe(true);
+  expect(clock.asked).toHaveLength(64 + 32);
 });
 
 test("an evaluation of half an hour is worth a shorter one", async () => {
@@ -178,12 +137,12 @@ test.each<[string, () => Partial<SampledAction>, string, string]>([
   ],
   [
     "other tokens the second time",
-    () => ({ tokens: [asked.length % 4, end] }),
+    () => ({ tokens: [clock.asked.length % 4, end] }),
     "the same seeds gave different tokens",
     "Please report this with the output of this command.",
   ],
 ])("%s are bad", async (_, answer, text, advice) => {
-  says = answer;
+  clock.says = answer;
   const { code, lines } = await doctor("letters");
   expect([code, ...lines.slice(-3)]).toEqual([
     ...[1, line("✗", "sampling", text), `${" ".repeat(19)}${advice}`, "Something is broken: see above."],
@@ -203,11 +162,11 @@ test("nothing is tried with the prompt of an environment that shows none", async
       ...[line("!", "sampling", noPrompt), line("!", "cost", noPrompt), "Something is broken: see above."],
     ]);
   }
-  expect(asked).toEqual([]);
+  expect(clock.asked).toEqual([]);
 });
 
 test("nothing is tried without a model", async () => {
-  diagnosis = {
+  clock.diagnosis = {
     describe: () => Promise.reject(new Error("no weights")),
     memory: async () => ({ state: "good", text: "enough" }),
     speed: async () => ({ state: "good", text: "fast" }),
@@ -234,7 +193,7 @@ test("an engine's own checks come first, and nothing is sampled where a required
     },
     speed: async (of) => ({ state: "good", text: `fast in ${of}` }),
   };
-  diagnosis = sound;
+  clock.diagnosis = sound;
   const good = await doctor("letters");
   const whole = (spring: string, speed: string, last: readonly string[]) => [
     ...[sandbox, spring, line("!", "glass", "scratched"), starts("letters"), line("✓", "model", `a clock in ${folder}`)],
@@ -249,7 +208,7 @@ test("an engine's own checks come first, and nothing is sampled where a required
   const fail = () => {
     throw new Error("broken");
   };
-  diagnosis = { ...sound, machine: [{ name: "spring", check: fail, required: true }, ...sound.machine.slice(1)] };
+  clock.diagnosis = { ...sound, machine: [{ name: "spring", check: fail, required: true }, ...sound.machine.slice(1)] };
   const device = "not tried: there is no device";
   const bad = await doctor("letters", { play: true });
   expect(bad.lines).toEqual(
@@ -258,7 +217,7 @@ test("an engine's own checks come first, and nothing is sampled where a required
     ]),
   );
   // One that is not required says so, and that is all.
-  diagnosis = { ...sound, machine: [{ name: "spring", check: fail }] };
+  clock.diagnosis = { ...sound, machine: [{ name: "spring", check: fail }] };
   expect((await doctor("letters")).lines).toContain(sampled);
 });
 
@@ -274,7 +233,7 @@ test("the environment finds what it needs by itself", async () => {
 
 test("tools have to be called in a format that is known, or a likely one is assumed", async () => {
   const found = async (environment: string, shown: string, mark?: string) => {
-    vocabulary = lettersVocabulary + Number(mark !== undefined);
+    clock.vocabulary = lettersVocabulary + Number(mark !== undefined);
     write(shown, mark);
     const { code, lines } = await doctor(environment);
     expect(lines[1]).toMatch(environment === "tooled" ? /"tooled" starts, with 1 tool$/ : /with 0 tools$/);
