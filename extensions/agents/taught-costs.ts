@@ -32,6 +32,7 @@ export async function costsOf(
   { k = 1, keep = "reward >= 1" }: DemonstrationSettings,
   { supervised, reinforcement }: Runs,
   onDownload: CodeOptions["onDownload"],
+  machine = { measurePeak, otherLoad },
 ): Promise<Costs> {
   const { rollout, evaluation, algorithm, model, steps, engine } = reinforcement;
   const { demonstrations: shown, reinforcement: trained, test } = tasks;
@@ -42,12 +43,19 @@ export async function costsOf(
   const sampled = evaluation.temperature === 0 ? 0 : evaluation.k;
   const greedy = sampled === 0 || evaluation.greedy;
   const ways = [...(sampled === 0 ? [] : [plural(sampled, "attempt")]), ...(greedy ? ["a greedy one"] : [])];
-  const folderOf = () => modelFolder(reinforcement, onDownload, trainingUse(reinforcement));
-  const local = engine.kind === "local" ? await readModelConfig(join(await folderOf(), "config.json")) : undefined;
-  const load = otherLoad();
+  const load = machine.otherLoad();
   // It opens the runtime: one that is missing is refused before a teacher is paid.
-  const peak = local === undefined || engine.kind !== "local" ? undefined : await measurePeak({ threads: engine.threads });
-  const memory = (config: TrainingConfig) => gibibytes(plannedBytes(config, local));
+  const here =
+    engine.kind === "local"
+      ? {
+          ...{ isAdapter: engine.lora !== undefined, peak: await machine.measurePeak({ threads: engine.threads }) },
+          model: await readModelConfig(
+            join(await modelFolder(reinforcement, onDownload, trainingUse(reinforcement)), "config.json"),
+          ),
+          memory: (config: TrainingConfig, model: ModelConfig) =>
+            gibibytes(planNow(model, engine, trainingUse(config)).plan.bytes),
+        }
+      : undefined;
   return {
     lines: [
       `Plan: ${plural(shown.length, "task")} for demonstrations, ${count(trained.length)} for reinforcement, ${count(test.length)} for measuring; no prompt is in two parts`,
@@ -57,19 +65,19 @@ export async function costsOf(
       measured === 0
         ? "  measured  nothing: evaluation.tasks is 0"
         : `  measured  before, after sft and after ${algorithm.kind}: ${plural(measured, "task")}, ${ways.join(" and ")} at each`,
-      ...(local === undefined
+      ...(here === undefined
         ? []
         : [
-            `  memory    about ${memory(supervised)} for sft, ${memory(reinforcement)} for ${algorithm.kind}; ${gibibytes(availableMemory())} are free`,
+            `  memory    about ${here.memory(supervised, here.model)} for sft, ${here.memory(reinforcement, here.model)} for ${algorithm.kind}; ${gibibytes(availableMemory())} are free`,
           ]),
       `  folders   ${Object.values(folders).map(shownPath).join(", ")}; the same command continues`,
     ],
     timeLine: (text) => {
-      if (local === undefined || peak === undefined || engine.kind !== "local") return undefined;
-      const flops = efficiency * 1e9 * peak;
+      if (here === undefined) return undefined;
+      const flops = efficiency * 1e9 * here.peak;
       const { said, whole, shared } = lengthsOf(text);
-      const parameters = parameterCount(local);
-      const [sampling, training] = [2 * parameters, (engine.lora === undefined ? 6 : 4) * parameters];
+      const parameters = parameterCount(here.model);
+      const [sampling, training] = [2 * parameters, (here.isAdapter ? 4 : 6) * parameters];
       const episode = { sampled: (said * sampling) / flops, trained: (whole * training) / flops };
       const perStep = rollout.tasksPerStep * rollout.groupSize * (episode.sampled + episode.trained);
       const evaluations = 3 * measured * (sampled + Number(greedy)) * episode.sampled;
@@ -78,13 +86,6 @@ export async function costsOf(
       return `Time, roughly, ${when}: ${duration(learning)} of sft, ${duration(steps * perStep)} of ${algorithm.kind}, ${duration(evaluations)} of evaluations. It is said again as the runs go.`;
     },
   };
-}
-
-/** The memory that the engine on this machine plans for a run. */
-function plannedBytes(config: TrainingConfig, model: ModelConfig | undefined): number {
-  const { engine } = config;
-  if (engine.kind !== "local" || model === undefined) return 0;
-  return planNow(model, engine, trainingUse(config)).plan.bytes;
 }
 
 /** Attempts at the start whose cost is said before the others are made. */

@@ -21,9 +21,15 @@ import { taughtLines } from "./taught-report.ts";
 /**
  * Trains the model of an agent.
  * @param agent a module of TypeScript or JavaScript, or a program and its arguments
+ * @param stage runs each of the two runs behind a teacher
  * @returns the exit code
  */
-export async function trainAgentCommand(agent: readonly string[], flags: TrainFlags, screen: Screen): Promise<number> {
+export async function trainAgentCommand(
+  agent: readonly string[],
+  flags: TrainFlags,
+  screen: Screen,
+  stage = runShown,
+): Promise<number> {
   const training = await trainingOf(agent, flags);
   const user = await loadConfigFile(flags.config);
   if (user.environment !== undefined) {
@@ -36,7 +42,7 @@ export async function trainAgentCommand(agent: readonly string[], flags: TrainFl
     screen.line(`The configuration's environment "${named}" is left out: the agent is the environment.`);
   }
   const settings = settingsOf(agentFlags, flags);
-  if (flags.teacher !== undefined) return trainTaught(training, user, settings, { ...flags, agent }, screen);
+  if (flags.teacher !== undefined) return trainTaught(training, user, settings, { ...flags, agent }, { screen, stage });
   return runTraining({ ...user, environment: trainedAgent(training) }, settings, { ...flags, agent }, screen);
 }
 
@@ -46,7 +52,7 @@ async function trainTaught(
   { environment: _, ...file }: UserConfig,
   settings: UserConfig,
   flags: TrainFlags,
-  screen: Screen,
+  { screen, stage }: { readonly screen: Screen; readonly stage: typeof runShown },
 ): Promise<number> {
   const { teacher, demonstrations: tasks, keep, prices, sftSteps: steps, sftLearningRate: rate } = flags;
   const given = {
@@ -67,7 +73,7 @@ async function trainTaught(
   };
   const run = async (plan: RunPlan) => {
     last = plan;
-    return (await runShown(plan, flags, screen)) !== undefined;
+    return (await stage(plan, flags, screen)) !== undefined;
   };
   const taught = await showDownload(given.model ?? "the model", screen, (onDownload) => teach(given, { say, run, onDownload }));
   if (taught === undefined) return interruptedExitCode;

@@ -1,5 +1,5 @@
 import "../../../test/loopback.ts";
-import "./clocked.fixture.ts";
+import "../../../test/clocked-engine.ts";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,10 +8,10 @@ import { wholeContext } from "../../../src/core/whole-context.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
 import { addEnvironments } from "../../../src/environments/registry.ts";
 import { createScreen } from "../../../src/terminal/screen.ts";
+import { clock, startClock } from "../../../test/clocked-engine.ts";
 import { lettersEnvironment } from "../../../test/letters.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
 import { type AdviseFlags, adviseCommand } from "./advise.ts";
-import { clock, startClock } from "./clocked.fixture.ts";
 
 beforeEach(startClock);
 const letters = lettersEnvironment();
@@ -110,10 +110,7 @@ const agent = file(
   };`,
 );
 const reward = file("reward.mjs", "export default ({ task, answer }) => Number(answer === task.answer);");
-const tasks = file(
-  "tasks.jsonl",
-  ["a", "b", "c"].map((prompt) => `{"prompt":"${prompt}","answer":"bab"}\n`).join(""),
-);
+const tasks = file("tasks.jsonl", ["a", "b", "c"].map((prompt) => `{"prompt":"${prompt}","answer":"bab"}\n`).join(""));
 const hole = '! A policy that says "bab" solves 3 of 3 tasks, such as "a". That is the floor: only more than it is learned.';
 
 test("without a model those that can be trained are listed by a guess, and nothing is played", async () => {

@@ -8,8 +8,8 @@ import type { Environment } from "../../../src/environments/environment.ts";
 import { addEnvironments } from "../../../src/environments/registry.ts";
 import { addDiagnosis } from "../../../src/sdk/diagnoses.ts";
 import { createScreen } from "../../../src/terminal/screen.ts";
+import { clock, end, startClock } from "../../../test/clocked-engine.ts";
 import { lettersEnvironment, lettersTokenizer, lettersVocabulary } from "../../../test/letters.ts";
-import { clock, end, startClock } from "./clocked.fixture.ts";
 import { doctorCommand } from "./doctor.ts";
 
 const tool = { name: "cut", description: "Cuts.", parameters: { type: "object", properties: {} }, execute: () => "" } as const;

@@ -1,9 +1,10 @@
 import { vi } from "vitest";
 import { z } from "zod";
-import type { SampledAction, SampleRequest } from "../../../src/engines/engine.ts";
-import { addEngines, type EngineDiagnosis } from "../../../src/engines/registry.ts";
-import { lettersVocabulary } from "../../../test/letters.ts";
-import { TableEngine } from "../../../test/table-engine.ts";
+import { capabilities } from "../src/core/policy.ts";
+import type { SampledAction, SampleRequest } from "../src/engines/engine.ts";
+import { addEngines, type EngineDiagnosis } from "../src/engines/registry.ts";
+import { lettersVocabulary } from "./letters.ts";
+import { TableEngine } from "./table-engine.ts";
 
 /** The token that ends an answer of letters. */
 export const end = lettersVocabulary - 1;
@@ -47,7 +48,7 @@ class Clocked extends TableEngine {
 addEngines({
   clocked: {
     settings: z.object({}),
-    capabilities: () => ({ certain: [], possible: [] }),
+    capabilities: () => ({ certain: capabilities, possible: capabilities }),
     open: async (_, __, purpose) => {
       clock.purposes.push(purpose);
       return { engine: new Clocked(clock.vocabulary), device: "a clock" };
