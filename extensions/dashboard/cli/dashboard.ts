@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import type { Readable } from "node:stream";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
 import { listenForInterrupt } from "../../../src/terminal/interrupt.ts";
@@ -13,28 +14,36 @@ export interface DashboardFlags {
   readonly open?: boolean;
 }
 
+/** The server, the browser, and the end of a pipe that a parent holds. */
+interface DashboardParts {
+  readonly start: typeof startDashboard;
+  readonly openPage: (url: string) => void;
+  readonly parent: Readable;
+}
+
 /** Shows runs in a browser until Ctrl-C. @param folder of runs, or of one */
 export async function dashboardCommand(
   folder: string | undefined,
   { host, port, open }: DashboardFlags,
   screen: Screen,
+  { start, openPage, parent }: DashboardParts = { start: startDashboard, openPage: openBrowser, parent: process.stdin },
 ): Promise<void> {
   if (folder !== undefined && !existsSync(folder))
     throw new ConfigError("the folder", folder, { expected: "a folder of runs, or of one run" });
   const beside = process.env[besideTraining] !== undefined;
   const options = { runs: folder ?? runsFolder, host, port: portOf(port) };
-  const dashboard = await startDashboard(options).catch((error: unknown) => {
-    if (beside) return startDashboard({ ...options, port: 0 });
+  const dashboard = await start(options).catch((error: unknown) => {
+    if (beside) return start({ ...options, port: 0 });
     throw error;
   });
   screen.address("Dashboard", dashboard.url);
   screen.line(screen.paint.dim("Ctrl-C ends it."));
-  if (open) openBrowser(dashboard.url);
+  if (open) openPage(dashboard.url);
   await new Promise<void>((ended) => {
     const interrupt = listenForInterrupt(() => ended());
     interrupt.signal.addEventListener("abort", () => interrupt.release(), { once: true });
     // The trainer holds the other end, also where it is killed.
-    if (beside) process.stdin.on("end", ended).on("error", ended).resume();
+    if (beside) parent.on("end", ended).on("error", ended).resume();
   });
   await dashboard.close();
 }
