@@ -154,6 +154,49 @@ test("where other machines reach it, nothing is answered without the token", asy
   await open.close();
 });
 
+test("an episode as it was stored, the tree of its group, pushed phrases and another run beside it are answered", async () => {
+  const of = (path: string) => ask(`/api/${path}`);
+  expect((await of("run/raw?run=my%20run&id=step-1/0/0")).json).toEqual(JSON.parse(JSON.stringify(trajectoryOf("step-1/0/0"))));
+  expect((await of("run/tree?run=my%20run&step=1")).json).toMatchObject({ group: "step-1/0", root: { leaves: 2 } });
+  expect((await of("run/tree?run=my%20run&step=1&group=step-1%2F0")).json).toMatchObject({ group: "step-1/0" });
+  const phrases = await of("run/phrases?run=my%20run&step=1");
+  expect([phrases.status, Object.keys(phrases.json)]).toEqual([200, ["step", "up", "down"]]);
+  expect((phrases.json.up as unknown[]).length).toBeGreaterThan(0);
+  expect((await of("run/phrases?run=my%20run&step=2")).json).toEqual({ step: 2, up: [], down: [] });
+  expect((await of("compare?a=my%20run&b=my%20run")).json).toEqual([]);
+  expect((await of("run/remarks?run=my%20run")).status).toBe(200);
+  expect((await of("run?run=my%20run")).json).toMatchObject({ row: { id: "my run" }, creditSteps: [1] });
+});
+
+test.each([
+  ["run", 422, "the query's run is missing; expected a value."],
+  ["run?run=", 422, "the query's run is missing; expected a value."],
+  ["run?run=none", 404, 'There is no run "none".'],
+  ["compare?a=my%20run", 422, "the query's b is missing; expected a value."],
+  ["run/raw?run=my%20run&id=step-9/0/0", 404, 'This run has no trajectory "step-9/0/0".'],
+  ["run/tree?run=my%20run&step=9", 404, "Step 9 has no trajectories."],
+  ["run/tree?run=my%20run&step=-1", 422, expect.stringContaining("the request is")],
+  ["nothing", 404, "There is nothing here."],
+])("%s is answered by %d", async (path, status, error) => {
+  expect(await ask(`/api/${path}`)).toMatchObject({ status, json: { error } });
+});
+
+test("the page's files have their types, and what is named by its content is kept by the browser", async () => {
+  const page = await ask("/");
+  expect([page.status, page.headers["content-type"], page.headers["cache-control"]]).toEqual([
+    ...[200, "text/html; charset=utf-8", "no-store"],
+  ]);
+  const script = await ask("/assets/page.js");
+  expect([script.headers["content-type"], script.headers["cache-control"]]).toEqual([
+    ...["text/javascript; charset=utf-8", "max-age=31536000, immutable"],
+  ]);
+  const headers = { "content-type": "application/json", "x-retrograde": "1" };
+  expect((await ask("/", { method: "POST", headers, body: "{}" })).status).toBe(404);
+  expect((await ask("/api/runs", { method: "POST", headers, body: "x".repeat(64 * 1024 + 1) })).status).toBe(404);
+  const remarks = { method: "POST", headers, body: "x".repeat(64 * 1024 + 1) };
+  expect((await ask("/api/run/remarks?run=my%20run", remarks)).status).toBe(413);
+});
+
 test("a character of several tokens is given to the first; bytes that are no character stay themselves", () => {
   const bytes = new Map([
     [1, [0xe2]],

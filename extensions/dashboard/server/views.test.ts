@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { expect, test } from "vitest";
 import { CreditWriter } from "../../../src/runs/credits.ts";
@@ -7,6 +7,7 @@ import { appendMessage, removeLive, writeLive } from "../../../src/runs/live.ts"
 import type { EvaluationRecord } from "../../../src/runs/records.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
 import { createRun, finishRun, writeEvaluation } from "../../../src/runs/write.ts";
+import { lettersTokenizer } from "../../../test/letters.ts";
 import { RunSource, RunSources } from "./run-source.ts";
 import { rowOf, runDetail, runList } from "./run-views.ts";
 import { trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
@@ -211,4 +212,71 @@ test("a step's tree is that of the group that is asked for, else of the first th
   expect(treeView(source, 1, "nowhere").group).toBe("step-1/1");
   expect(treeView(source, 2, undefined)).toMatchObject({ group: "step-2/0", task: "c" });
   expect(() => treeView(source, 3, undefined)).toThrow("Step 3 has no trajectories.");
+});
+
+test("files that have no line in the index are read once, until there are others", () => {
+  const folder = run();
+  addStep(folder, 1, [trajectoryOf("step-1/0/0")]);
+  addStep(folder, 2, [trajectoryOf("step-2/0/0"), trajectoryOf("step-2/0/1")]);
+  const whole = new RunSource("own", folder).index();
+  expect(whole.map(({ step, id }) => [step, id.length])).toEqual([
+    [1, 1],
+    [2, 2],
+  ]);
+  rmSync(layout.index(folder));
+  const source = new RunSource("own", folder);
+  const rebuilt = source.index();
+  expect(rebuilt).toEqual(whole);
+  expect(source.index()).toBe(rebuilt);
+  rmSync(layout.trajectories(folder, 1));
+  expect(source.index().map(({ step }) => step)).toEqual([2]);
+});
+
+test("credits of the four steps that were asked last are kept, and a step without any is asked again", async () => {
+  const folder = run();
+  const steps = [1, 2, 3, 4, 5];
+  for (const step of steps) {
+    addStep(folder, step, [trajectoryOf(`step-${step}/0/0`)]);
+    const writer = new CreditWriter(folder);
+    const credit = { optimiserStep: 0, trajectory: `step-${step}/0/0`, turn: 0, learningRate: 0.1, weights: [1, 1, 1] };
+    writer.write(step, [{ ...credit, before: [-1, -1, -1], old: [-1, -1, -1] }]);
+    await writer.flush();
+  }
+  const source = new RunSource("own", folder);
+  expect(source.creditSteps()).toEqual(steps);
+  const asked = steps.map((step) => source.credits(step));
+  expect((await Promise.all(asked)).map((credits) => credits?.map(({ trajectory }) => trajectory))).toEqual(
+    steps.map((step) => [`step-${step}/0/0`]),
+  );
+  expect([2, 3, 4, 5].map((step) => source.credits(step) === asked[step - 1])).toEqual([true, true, true, true]);
+  expect(source.credits(1)).not.toBe(asked[0]);
+  const none = source.credits(9);
+  expect(await none).toBeUndefined();
+  expect(source.credits(9)).not.toBe(none);
+});
+
+test("tokens have texts once the run has a tokenizer", () => {
+  const folder = run();
+  const source = new RunSource("own", folder);
+  expect(source.texts().of([0, 1])).toEqual(["⟨0⟩", "⟨1⟩"]);
+  mkdirSync(layout.tokenizer(folder));
+  for (const [name, json] of [
+    ["tokenizer.json", lettersTokenizer.tokenizer],
+    ["tokenizer_config.json", lettersTokenizer.config],
+  ] as const)
+    writeFileSync(`${layout.tokenizer(folder)}/${name}`, JSON.stringify(json));
+  expect(source.texts().of([0, 1])).toEqual(["a", "b"]);
+  expect(source.texts()).toBe(source.texts());
+});
+
+test("a run is opened once, and again when its record is another one", () => {
+  const root = dirname(run());
+  const sources = new RunSources(root);
+  expect(sources.ids().sort()).toEqual(["own", "run"]);
+  const first = sources.find("own");
+  expect(sources.find("own")).toBe(first);
+  utimesSync(layout.run(`${root}/own`), 1, 1);
+  expect(sources.find("own")).not.toBe(first);
+  expect(first?.folder).toBe(`${root}/own`);
+  expect(sources.find("none")).toBeUndefined();
 });
