@@ -10,6 +10,7 @@ import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { ToolError } from "../../../src/core/errors.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
 import { cut } from "../../../src/tools/cut.ts";
+import { startGroup } from "../../processes/group.ts";
 import { withoutCredentials } from "../credentials.ts";
 import { redact } from "../redact.ts";
 import { pipesTo, type RemoteServer, type StartedServer, sseTo, streamableHttpTo } from "./transports.ts";
@@ -32,6 +33,7 @@ export class Connection {
   readonly #name: string;
   readonly #server: McpServer;
   readonly #startMs: number;
+  readonly #startProgram: typeof startGroup;
   readonly #secrets: readonly string[];
   readonly #pings = new WeakMap<Client, Promise<void>>();
   /** The client, or the attempt to connect one. */
@@ -41,8 +43,9 @@ export class Connection {
   #broken = "";
   #closed = false;
 
-  constructor(name: string, server: McpServer, startMs: number) {
+  constructor(name: string, server: McpServer, startMs: number, startProgram = startGroup) {
     this.#name = name;
+    this.#startProgram = startProgram;
     this.#server = server;
     this.#startMs = startMs;
     const values = "url" in server ? secretsOf(server) : Object.values(server.env ?? {});
@@ -120,7 +123,7 @@ export class Connection {
       this.#stderr = (this.#stderr + text).slice(-keptOfStderr);
     };
     try {
-      if (!("url" in server)) return await this.#open(() => pipesTo(server, note));
+      if (!("url" in server)) return await this.#open(() => pipesTo(server, note, this.#startProgram));
       const bySse = () => this.#open((client) => sseTo(server, this.#flooded(client)));
       // As FastMCP's client distinguishes them: a few such servers take the other protocol's first message, and never answer it.
       if (/\/sse\/?$/.test(new URL(server.url).pathname)) return await bySse();

@@ -3,13 +3,18 @@ import type { z } from "zod";
 import { DeadlineError, withinTime } from "../../../src/core/deadline.ts";
 import { ToolError } from "../../../src/core/errors.ts";
 import { longestTimer } from "../../../src/core/timer.ts";
+import { startGroup } from "../../processes/group.ts";
 import { Connection, type McpServer } from "./connection.ts";
 import { asText } from "./content.ts";
 import type { Mcp, mcpSettings } from "./settings.ts";
 
-export async function servedTools(server: McpServer, settings: z.output<typeof mcpSettings>): Promise<Mcp> {
+export async function servedTools(
+  server: McpServer,
+  settings: z.output<typeof mcpSettings>,
+  startProgram = startGroup,
+): Promise<Mcp> {
   const { name = "url" in server ? new URL(server.url).host : server.command, timeoutMs, startMs } = settings;
-  const connection = new Connection(name, server, startMs);
+  const connection = new Connection(name, server, startMs, startProgram);
   try {
     const client = await connection.client();
     // All pages of the list.

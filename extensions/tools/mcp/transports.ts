@@ -34,12 +34,16 @@ export interface RemoteServer {
 const patienceMs = 2000;
 
 /** Pipes to a server's process, which is started by it. The SDK's own ends the process alone, and not what `npx` or a shell started for it. */
-export function pipesTo({ command, args = [], env = {}, cwd }: StartedServer, onStderr: (text: string) => void): Transport {
+export function pipesTo(
+  { command, args = [], env = {}, cwd }: StartedServer,
+  onStderr: (text: string) => void,
+  startProgram = startGroup,
+): Transport {
   let group: Group | undefined;
   const transport: Transport = {
     start: () =>
       new Promise((resolve, reject) => {
-        const started = startGroup(command, args, { env: { ...getDefaultEnvironment(), ...env }, cwd, stdio: "pipe" });
+        const started = startProgram(command, args, { env: { ...getDefaultEnvironment(), ...env }, cwd, stdio: "pipe" });
         group = started;
         const { child } = started;
         const fail = (error: Error) => transport.onerror?.(error);
@@ -128,7 +132,7 @@ function requestsTo(server: RemoteServer, onFlood: (error: Error) => void) {
 }
 
 /** `fetch`, whose answer breaks off where one message is larger than the SDK reads of a started server. */
-function boundedFetch(onFlood: (error: Error) => void): typeof fetchFromOrigin {
+export function boundedFetch(onFlood: (error: Error) => void, mostBytes = STDIO_DEFAULT_MAX_BUFFER_SIZE): typeof fetchFromOrigin {
   return async (address, init) => {
     const response = await fetchFromOrigin(address, init);
     if (response.body === null) return response;
@@ -137,8 +141,8 @@ function boundedFetch(onFlood: (error: Error) => void): typeof fetchFromOrigin {
     const counted = new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
         bytes += chunk.length;
-        if (bytes > STDIO_DEFAULT_MAX_BUFFER_SIZE) {
-          const error = new Error(`a message of more than ${STDIO_DEFAULT_MAX_BUFFER_SIZE} bytes`);
+        if (bytes > mostBytes) {
+          const error = new Error(`a message of more than ${mostBytes} bytes`);
           onFlood(error);
           return controller.error(error);
         }
