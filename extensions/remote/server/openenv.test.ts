@@ -124,7 +124,7 @@ test("MCP without a session: each request has an episode of its own", async () =
   expect(server?.sessions()).toBe(0);
 });
 
-test("MCP with a session: its episode goes on until it is closed", async () => {
+test("MCP with a session: its episode continues until it is closed", async () => {
   await serve("openenv", { sessions: 1 });
   const id = await sessionOf();
   expect(id).toMatch(/^[0-9a-f-]{36}$/);

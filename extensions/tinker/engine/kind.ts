@@ -1,6 +1,7 @@
 import type { TokenId } from "../../../src/core/trajectory.ts";
 import type { EngineKind } from "../../../src/engines/registry.ts";
 import { tinkerCapabilities } from "./capabilities.ts";
+import type { Findings } from "./probe.ts";
 import { tinkerSettings } from "./settings.ts";
 
 const where = (has: boolean) => tinkerCapabilities({ accumulates: has, adam: has, clips: has, topLogprobs: has });
@@ -18,10 +19,13 @@ export const tinkerEngine: EngineKind<typeof tinkerSettings> = {
       fixedAdam: adam,
       decode: (tokens: readonly TokenId[]) => tokenizer.decode(tokens),
     });
-    const { form, logprobGap, bfloat16 } = engine.findings;
-    const gap = logprobGap.toExponential(1);
-    const rounded = bfloat16 ? ", log-probs in bfloat16" : "";
-    const own = engine.findings.adam ? "" : ", with Adam's settings and clipping of its own";
-    return { engine, device: `Tinker server ${url}: ${form.name}, sampler within ${gap} nats of the trainer${rounded}${own}` };
+    return { engine, device: deviceOf(url, engine.findings) };
   },
 };
+
+/** Returns the line about a server and what was found there. */
+export function deviceOf(url: string, { form, logprobGap, bfloat16, adam }: Findings): string {
+  const rounded = bfloat16 ? ", log-probs in bfloat16" : "";
+  const own = adam ? "" : ", with Adam's settings and clipping of its own";
+  return `Tinker server ${url}: ${form.name}, sampler within ${logprobGap.toExponential(1)} nats of the trainer${rounded}${own}`;
+}
