@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { EngineError } from "../../src/core/errors.ts";
-import { type MemoryUse, requireMemory } from "./memory.ts";
+import { estimateMemory, type MemoryUse, requireMemory, totalBytes } from "./memory.ts";
 import { planMemory, planText } from "./memory-plan.ts";
-import { type ModelConfig, parseModelConfig } from "./model/model-config.ts";
+import { type ModelConfig, parameterCount, parseModelConfig } from "./model/model-config.ts";
 import { largestOfFamily, type PublishedName, publishedSizes } from "./published-sizes.ts";
 
 const gib = 2 ** 30;
@@ -90,4 +90,99 @@ test("the largest of a family is named with the precision that its base needs", 
   expect(of("smollm2", 8)).toEqual(["smollm2-1.7b", "int8"]);
   expect(of("qwen2.5-3b", 3)).toEqual(["qwen2.5-0.5b", "int8"]);
   expect(of("gemma3", 0.5)).toEqual([undefined, undefined]);
+});
+
+test("a plan for each size of the machine, from the least that there is to whole passes", () => {
+  const lines = (config: ModelConfig, use: MemoryUse, sizes: readonly number[]) =>
+    sizes.map((available) => {
+      const plan = planMemory(config, use, { available: available * gib });
+      const { weightsAsInputs, passBytes, restBytes, bytes } = plan;
+      const [pass, rest, all] = [passBytes, restBytes, bytes].map((each) => (each / gib).toFixed(3));
+      const said = planText(config, use, plan, available * gib);
+      return `${available}: ${weightsAsInputs ? "inputs" : "constants"}, ${pass}, ${rest}, ${all}; ${said}`;
+    });
+  expect(lines(real, training, [0.1, 2, 3, 3.5, 4, 5, 6, 7, 8, 10, 12, 16, 64])).toMatchInlineSnapshot(`
+    [
+      "0.1: inputs, 1.000, 0.313, 2.875; passes of 1.0 GiB, 2.9 GiB of 0.10 GiB",
+      "2: inputs, 1.000, 0.313, 2.875; passes of 1.0 GiB, 2.9 GiB of 2.0 GiB",
+      "3: inputs, 1.000, 0.313, 2.875; passes of 1.0 GiB, 2.9 GiB of 3.0 GiB",
+      "3.5: inputs, 2.000, 0.313, 3.334; undefined",
+      "4: inputs, 2.000, 0.313, 3.334; undefined",
+      "5: inputs, 2.000, Infinity, 3.334; undefined",
+      "6: constants, 2.000, Infinity, 4.194; weights held again to sample, 4.2 GiB of 6.0 GiB",
+      "7: constants, 2.000, Infinity, 4.194; weights held again to sample, 4.2 GiB of 7.0 GiB",
+      "8: constants, 2.000, Infinity, 4.194; weights held again to sample, 4.2 GiB of 8.0 GiB",
+      "10: constants, 4.000, Infinity, 7.047; passes of 4.0 GiB, weights held again to sample, 7.0 GiB of 10.0 GiB",
+      "12: constants, 4.000, Infinity, 7.047; passes of 4.0 GiB, weights held again to sample, 7.0 GiB of 12.0 GiB",
+      "16: constants, 4.000, Infinity, 7.047; passes of 4.0 GiB, weights held again to sample, 7.0 GiB of 16.0 GiB",
+      "64: constants, 4.000, Infinity, 7.047; passes of 4.0 GiB, weights held again to sample, 7.0 GiB of 64.0 GiB",
+    ]
+  `);
+  expect(lines(real, { ...training, training: false }, [0.1, 1, 2, 2.5, 3, 4, 8])).toMatchInlineSnapshot(`
+    [
+      "0.1: inputs, 2.000, 0.313, 1.171; undefined",
+      "1: inputs, 2.000, 0.313, 1.171; undefined",
+      "2: inputs, 2.000, 0.313, 1.171; undefined",
+      "2.5: inputs, 2.000, 0.313, 1.171; undefined",
+      "3: inputs, 2.000, 0.313, 1.171; undefined",
+      "4: constants, 2.000, 0.313, 2.777; weights held again to sample, 2.8 GiB of 4.0 GiB",
+      "8: constants, 2.000, 0.313, 2.777; weights held again to sample, 2.8 GiB of 8.0 GiB",
+    ]
+  `);
+  expect(lines(small, training, [0.1, 0.5, 1, 2])).toMatchInlineSnapshot(`
+    [
+      "0.1: inputs, 0.250, Infinity, 0.513; passes of 0.25 GiB, weights held once, 0.51 GiB of 0.10 GiB",
+      "0.5: inputs, 0.250, Infinity, 0.513; passes of 0.25 GiB, weights held once, 0.51 GiB of 0.50 GiB",
+      "1: constants, 2.000, 0.313, 0.640; undefined",
+      "2: constants, 2.000, Infinity, 0.771; undefined",
+    ]
+  `);
+  const half = { ...real, hiddenSize: 960, intermediateSize: 2560, layers: 32, heads: 15, kvHeads: 5 };
+  expect(lines(half, { ...training, training: false }, [3, 4, 8, 64])).toMatchInlineSnapshot(`
+    [
+      "3: inputs, 2.000, 0.313, 2.354; undefined",
+      "4: inputs, 2.000, 0.313, 2.354; undefined",
+      "8: inputs, 2.000, 0.313, 2.354; undefined",
+      "64: constants, 2.000, 0.313, 7.265; weights held again to sample, 7.3 GiB of 64.0 GiB",
+    ]
+  `);
+});
+
+test("a family's largest is the largest that fits, its base in as many bits as do", () => {
+  const use = { training: false, length: 512, trajectories: 4, concurrency: 4, weights: "int8" as const };
+  const of = (name: PublishedName, bytes: number) => largestOfFamily(parseModelConfig(publishedSizes[name], name), use, bytes);
+  const bytesOf = (name: PublishedName, base: "float32" | "int8" | "int4") => {
+    const lora = { rank: 32, alpha: 32, targets: "all-linear", base } as const;
+    const config = parseModelConfig(publishedSizes[name], name);
+    return totalBytes(estimateMemory(config, { ...use, training: true, lora, weights: undefined }));
+  };
+  const [float32, int8, int4] = (["float32", "int8", "int4"] as const).map((base) => bytesOf("smollm2-1.7b", base));
+  expect(of("smollm2", float32)).toEqual({ name: "smollm2-1.7b", base: "float32", bytes: float32 });
+  expect(of("smollm2", float32 - 1)).toEqual({ name: "smollm2-1.7b", base: "int8", bytes: int8 });
+  expect(of("smollm2", int8 - 1)).toEqual({ name: "smollm2-1.7b", base: "int4", bytes: int4 });
+  expect(of("smollm2", int4 - 1)?.name).toBe("smollm2-360m");
+  // Another architecture, or another vocabulary, is another family.
+  expect([of("llama-3.2-1b", 2 ** 40)?.name, of("qwen3-0.6b", 2 ** 40)?.name]).toEqual(["llama-3.2-1b", "qwen3-4b"]);
+});
+
+test("published models have the sizes that their names say, in millions of parameters", () => {
+  const millions = Object.entries(publishedSizes).map(([name, file]) => {
+    const config = parseModelConfig(file, name);
+    return `${name}: ${config.architecture}, ${(parameterCount(config) / 1e6).toFixed(1)}, ${config.maxPositionEmbeddings}`;
+  });
+  expect(millions).toMatchInlineSnapshot(`
+    [
+      "qwen2.5-0.5b: qwen2, 494.0, 32768",
+      "qwen3-0.6b: qwen3, 596.0, 40960",
+      "smollm2: llama, 134.5, 8192",
+      "smollm2-360m: llama, 361.8, 8192",
+      "llama-3.2-1b: llama, 1235.8, 131072",
+      "qwen2.5-1.5b: qwen2, 1543.7, 32768",
+      "qwen3-1.7b: qwen3, 1720.6, 40960",
+      "qwen2.5-3b: qwen2, 3085.9, 32768",
+      "qwen3-4b: qwen3, 4022.5, 40960",
+      "gemma3: gemma3_text, 268.1, 32768",
+      "smollm2-1.7b: llama, 1711.4, 8192",
+    ]
+  `);
 });

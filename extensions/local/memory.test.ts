@@ -1,7 +1,20 @@
 import { expect, test } from "vitest";
 import { EngineError } from "../../src/core/errors.ts";
 import { availableMemory } from "./machine/memory-available.ts";
-import { estimateMemory, longestThatFits, type MemoryUse, parameterText, requireMemory, totalBytes } from "./memory.ts";
+import {
+  estimateMemory,
+  gibibytes,
+  learnedBytesOf,
+  longestThatFits,
+  type MemoryUse,
+  memoryAdvice,
+  parameterText,
+  passesWhole,
+  requireMemory,
+  roundedBase,
+  totalBytes,
+  weightBytes,
+} from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
 import { parameterCount } from "./model/model-config.ts";
 import { rowTokens } from "./training/learner.ts";
@@ -162,4 +175,270 @@ test("RETROGRADE_MEMORY replaces what the machine says", () => {
   expect(() => availableMemory({ RETROGRADE_MEMORY: "plenty" })).toThrow(
     'RETROGRADE_MEMORY is "plenty"; expected a number of GiB',
   );
+});
+
+test("sizes change their decimals where a third digit would say nothing", () => {
+  const gib = 2 ** 30;
+  expect([0, 0.004, 0.9499, 0.95, 12.34].map((size) => gibibytes(size * gib))).toEqual([
+    "0.00 GiB",
+    "0.00 GiB",
+    "0.95 GiB",
+    "0.9 GiB",
+    "12.3 GiB",
+  ]);
+  expect([0, 9.99e6, 10e6, 999.4e6, 999.5e6, 9.949e9, 9.95e9].map(parameterText)).toEqual([
+    ...["0.0 M", "10.0 M", "10 M", "999 M", "1.00 B", "9.95 B", "9.9 B"],
+  ]);
+});
+
+/** Each part by its name, in MB. */
+const parts = (config: ModelConfig, use: MemoryUse) =>
+  estimateMemory(config, use).map(({ name, bytes }) => `${name}: ${(bytes / 1e6).toFixed(3)}`);
+
+test("sampling with a small model takes its parts, by hand", () => {
+  // 4,981,248 parameters: an embedding of 1024·256, six layers of 786,688 with biases of 512, and the last norm.
+  const attention = 256 * (4 + 2 * 2) * 64 + 4 * 64 * 256 + (4 + 2 * 2) * 64;
+  const parameters = 1024 * 256 + 6 * (attention + 3 * 256 * 768 + 2 * 256) + 256;
+  expect(parameterCount(small)).toBe(parameters);
+  const weights = 4 * parameters;
+  const token = 4 * 6 * 2 * 2 * 64; // keys and values of a token
+  // 16 rows of 256 tokens; as many wait.
+  const cache = token * 16 * 256;
+  const prompt = [
+    4 * (4 * 4 * 1024 * 256), // four copies of the scores of 1,024 tokens with 256, in 4 heads
+    4 * 1024 * 256, // their mask
+    4 * 1024 * (4 * 256 + 3 * 768),
+    token * 2 * 256, // two rows' copy
+    token * 1024,
+  ].reduce((sum, bytes) => sum + bytes, 0);
+  const left = Math.min(4 * weights, 80e6);
+  expect(estimateMemory(small, sampling)).toEqual([
+    { name: "Node and ONNX Runtime", bytes: 130e6 },
+    { name: "parameters", bytes: weights },
+    { name: "the sampler's copies of them", bytes: 2.6 * weights },
+    { name: "keys and values", bytes: 2 * cache },
+    { name: "a pass over prompts", bytes: prompt },
+    { name: "probabilities", bytes: 7 * 4 * 16 * 1024 },
+    { name: "left behind by the sampler's making", bytes: left },
+  ]);
+});
+
+const long = { ...training, length: 8192, trajectories: 1, concurrency: 1 };
+const longer = (config: ModelConfig) => ({ ...config, maxPositionEmbeddings: 32_768 });
+/** Some of its layers see a window alone, and have a mask of their own. */
+const windowed: ModelConfig = { ...longer(medium), window: 512 };
+
+test("the parts of each kind of use, in MB", () => {
+  expect(parts(small, { ...training, critic: true, reference: true, ahead: 2 })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 19.949",
+      "left behind by the sampler's making: 79.794",
+      "gradient: 19.949",
+      "AdamW's moments: 39.897",
+      "reference model: 19.949",
+      "critic: 79.794",
+      "frozen policies: 490.499",
+      "gradient in the making: 23.094",
+      "activations: 336.593",
+    ]
+  `);
+  expect(parts(small, { ...training, restBytes: 0, length: 64, concurrency: 128 })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 19.949",
+      "left behind by the sampler's making: 79.794",
+      "gradient: 19.949",
+      "AdamW's moments: 39.897",
+      "gradient in the making: 23.094",
+      "activations: 289.407",
+    ]
+  `);
+  expect(parts(half, training)).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 1976.131",
+      "gradient: 1976.131",
+      "AdamW's moments: 3952.262",
+      "gradient in the making: 1089.077",
+      "activations: 588.269",
+    ]
+  `);
+  expect(parts(half, { ...training, lora: adapter, weightsAsInputs: false })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 1976.131",
+      "left behind by the sampler's making: 80.000",
+      "gradient: 35.193",
+      "AdamW's moments: 70.386",
+      "the sampler's copies of them: 7114.072",
+      "keys and values: 201.327",
+      "a pass over prompts: 158.269",
+      "probabilities: 68.067",
+      "left open by passes: 109.117",
+    ]
+  `);
+  expect(parts(longer(half), { ...long, lora: { ...adapter, base: "int4" } })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 768.466",
+      "gradient: 35.193",
+      "AdamW's moments: 70.386",
+      "gradient in the making: 2.933",
+      "activations: 2230.144",
+    ]
+  `);
+  expect(parts(longer(half), { ...long, lora: { ...adapter, base: "int8" }, passBytes: 2 ** 29 })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 902.651",
+      "gradient: 35.193",
+      "AdamW's moments: 70.386",
+      "gradient in the making: 2.933",
+      "activations: 2230.144",
+    ]
+  `);
+  expect(parts(longer(medium), long)).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 113.306",
+      "left behind by the sampler's making: 80.000",
+      "gradient: 113.306",
+      "AdamW's moments: 226.611",
+      "gradient in the making: 33.554",
+      "activations: 944.728",
+    ]
+  `);
+  expect(parts(windowed, { ...sampling, length: 4096 })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 113.306",
+      "the sampler's copies of them: 294.595",
+      "keys and values: 1073.742",
+      "a pass over prompts: 309.185",
+      "probabilities: 3.670",
+      "left behind by the sampler's making: 80.000",
+    ]
+  `);
+  expect(parts(medium, { ...sampling, length: 64, concurrency: 1 })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 113.306",
+      "the sampler's copies of them: 294.595",
+      "keys and values: 1.049",
+      "a pass over prompts: 3.293",
+      "probabilities: 0.229",
+      "left behind by the sampler's making: 80.000",
+      "the sampler while it is made: 108.048",
+    ]
+  `);
+  expect(parts(half, { ...sampling, concurrency: 500, length: 2048, weights: "int8" })).toMatchInlineSnapshot(`
+    [
+      "Node and ONNX Runtime: 130.000",
+      "parameters: 1976.131",
+      "the sampler's copies of them: 987.922",
+      "keys and values: 6979.322",
+      "a pass over prompts: 320.711",
+      "probabilities: 544.539",
+    ]
+  `);
+});
+
+test("a base in fewer bits counts where an adapter is trained, and numbers that learn are counted once", () => {
+  const lora = (base?: "float32" | "int8" | "int4") => ({ ...training, lora: { ...adapter, base } });
+  expect([training, lora(), lora("float32"), lora("int8"), lora("int4")].map(roundedBase)).toEqual([
+    ...[undefined, undefined, undefined, "int8", "int4"],
+  ]);
+  expect(roundedBase({ ...lora("int8"), training: false })).toBeUndefined();
+  expect([learnedBytesOf(half, training), weightBytes(half, training)]).toEqual([4 * 494_032_768, 4 * 494_032_768]);
+  const layers = 24 * (896 * (14 + 2 * 2) * 64 + 14 * 64 * 896 + 3 * 896 * 4864);
+  expect(weightBytes(half, lora("int8"))).toBe(4 * 494_032_768 - 3 * layers);
+  expect(weightBytes(half, lora("int4"))).toBe(4 * 494_032_768 - 3.375 * layers);
+});
+
+test("passes hold a whole model where their bytes, their rows and their logits allow it", () => {
+  const use = { ...training, trajectories: 1 };
+  expect(passesWhole(small, use)).toBe(true);
+  expect([1024, 1025].map((length) => passesWhole(longer(small), { ...use, length }))).toEqual([true, false]);
+  expect(passesWhole(small, { ...use, length: 9999 })).toBe(false); // as long as the model goes: 2048
+  expect(passesWhole({ ...small, maxPositionEmbeddings: 512 }, { ...use, length: 9999 })).toBe(true);
+  expect(passesWhole(half, use)).toBe(false);
+  expect(passesWhole(half, { ...use, passBytes: 2 ** 34 })).toBe(true);
+  expect(passesWhole(small, { ...use, lora: { ...adapter, base: "int8" } })).toBe(false);
+});
+
+test("advice is the least change that fits: fewer rows, an adapter, sampling alone, another model", () => {
+  const advice = (config: ModelConfig, use: MemoryUse, gib: number) => memoryAdvice(config, use, gib * 2 ** 30);
+  const many = { ...sampling, length: 2048, concurrency: 128 };
+  const concurrencies = [64, 32, 16, 8, 4, 2, 1].map((concurrency) => total(half, { ...many, concurrency }) / 2 ** 30);
+  // 64 is not tried. Where fewer rows are needed, shorter sequences would do too.
+  expect(concurrencies.map((gib) => advice(half, many, gib))).toMatchInlineSnapshot(`
+    [
+      "It would fit with rollout.concurrency 32. As it is, sequences of at most 960 tokens would fit.",
+      "It would fit with rollout.concurrency 32.",
+      "It would fit with rollout.concurrency 16.",
+      "It would fit with rollout.concurrency 8.",
+      "It would fit with rollout.concurrency 4.",
+      "It would fit with rollout.concurrency 2.",
+      "It would fit with rollout.concurrency 1.",
+    ]
+  `);
+  const long = { ...training, length: 2048, trajectories: 1, concurrency: 128 };
+  const lora = { rank: 32, alpha: 32, targets: "all-linear" } as const;
+  expect(advice(half, long, total(half, { ...long, lora }) / 2 ** 30)).toMatchInlineSnapshot(
+    `"It would fit with rollout.concurrency 16."`,
+  );
+  expect(advice(half, long, total(half, { ...long, lora, concurrency: 8 }) / 2 ** 30)).toMatchInlineSnapshot(
+    `"An adapter of it would fit: lora.rank 32 and rollout.concurrency 16."`,
+  );
+  expect(advice(half, { ...training, concurrency: 1, lora }, 3)).toMatchInlineSnapshot(
+    `"Sampling it (eval, chat) would fit; to train, take a model of at most 364 M parameters."`,
+  );
+  expect(advice(half, { ...training, concurrency: 1 }, 1)).toMatchInlineSnapshot(
+    `"Close other programs, or take a model of at most 49 M parameters."`,
+  );
+});
+
+test("a refusal says what is needed of what there is, or of what the user allows", () => {
+  const refusal = (use: MemoryUse, gib: number, limit?: number) => {
+    try {
+      return requireMemory("qwen", half, use, gib * 2 ** 30, limit === undefined ? undefined : limit * 2 ** 30);
+    } catch (error) {
+      return String(error);
+    }
+  };
+  expect([
+    refusal(sampling, 1),
+    refusal(sampling, 8, 1),
+    refusal(training, 8, 4.006),
+    refusal(training, 1, 8),
+    refusal(training, 1, 1),
+  ]).toMatchInlineSnapshot(`
+    [
+      "EngineError: memory for sampling qwen is "1.0 GiB"; expected about 2.4 GiB for 494 M parameters. Close other programs, or take a model of at most 229 M parameters. RETROGRADE_MEMORY says how much may be taken, in GiB, if this machine has more than it says.",
+      "EngineError: engine.memory is 1; expected at least 2.4 GiB to sample qwen, 494 M parameters. Set engine.memory to 2.4 or more. Close other programs, or take a model of at most 229 M parameters.",
+      "EngineError: engine.memory is 4.01; expected at least 9.0 GiB to train qwen, 494 M parameters. Set engine.memory to 9.1 or more. Sampling it (eval, chat) would fit; to train, take a model of at most 215 M parameters.",
+      "EngineError: memory for training qwen is "1.0 GiB"; expected about 9.0 GiB for 494 M parameters. Close other programs, or take a model of at most 49 M parameters. RETROGRADE_MEMORY says how much may be taken, in GiB, if this machine has more than it says.",
+      "EngineError: memory for training qwen is "1.0 GiB"; expected about 9.0 GiB for 494 M parameters. Close other programs, or take a model of at most 49 M parameters. RETROGRADE_MEMORY says how much may be taken, in GiB, if this machine has more than it says.",
+    ]
+  `);
+  const needed = total(half, sampling) / 2 ** 30;
+  expect([refusal(sampling, needed), refusal(sampling, 64, needed)]).toEqual([undefined, undefined]);
+});
+
+test("the longest sequence that fits is found to 64 tokens, from 512 on", () => {
+  const config = longer(small);
+  const use = { ...sampling, length: 16_384 };
+  const at = (length: number) => longestThatFits(config, use, total(config, { ...use, length }));
+  expect([511, 512, 1000, 4096, 9000].map(at)).toMatchInlineSnapshot(`
+    [
+      undefined,
+      512,
+      960,
+      4096,
+      8960,
+    ]
+  `);
+  expect(longestThatFits(config, { ...use, length: 512 }, 0)).toBeUndefined();
+  expect(longestThatFits(config, use, total(config, use) - 1)).toBe(16_128);
 });
