@@ -1,8 +1,12 @@
+import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { ConfigError, EnvError } from "../../src/core/errors.ts";
+import type { Message } from "../../src/core/messages.ts";
 import { randomStream } from "../../src/core/random.ts";
 import { type Split, splits } from "../../src/environments/environment.ts";
 import { demonstrate, demonstrations } from "./demonstrations.ts";
+import { startEpisode } from "./episode.ts";
 import { fill, type Phrasings } from "./grammar.ts";
 import { isHeldOut, kindNames, kinds } from "./kinds.ts";
 import { drawn, tasks } from "./office.fixture.ts";
@@ -106,6 +110,112 @@ test("every kind of request, every tool and every word occurs", () => {
   expect(allWords.filter((word) => !text.includes(word))).toEqual([]);
 });
 
+/** Sixteen digits of a SHA-256. */
+const digest = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
+
+test("tasks are those that results were measured on, word for word", () => {
+  // Another digest is another environment: models and numbers on pages are of the old one then.
+  const some = (["small", "default", "large"] as const).flatMap((difficulty) =>
+    officeSplits
+      .filter((split) => officeEnvironment({ difficulty }).size(split) !== 0)
+      .map((split) => [`${difficulty} ${split}`, digest(tasks({ difficulty }, split, 40))]),
+  );
+  expect(Object.fromEntries(some)).toMatchInlineSnapshot(`
+    {
+      "default challenge": "31ff8a07678cd3f3",
+      "default length": "41ce80cf3adc87c6",
+      "default names": "a7de05d660d01683",
+      "default pairs": "3f0d6e3db15c6c99",
+      "default phrasings": "6f8fface4928e837",
+      "default test": "006ba8f6ab80fba7",
+      "default train": "125536387ad17368",
+      "default validation": "f2d3b88e71355494",
+      "large challenge": "d265f9e75a5104af",
+      "large length": "0e01b3f758a56e26",
+      "large names": "e04d9d889f2b47b0",
+      "large pairs": "200095c4493fcc66",
+      "large phrasings": "08633d6a7e263660",
+      "large test": "82abfab5d42f1598",
+      "large train": "e8687bed82199c88",
+      "large validation": "e4cfff9b1cb1d051",
+      "small challenge": "69d2ccc93b323b06",
+      "small length": "0c6525752f5092a8",
+      "small names": "a06e8a7802acf91d",
+      "small phrasings": "72a49035417effdf",
+      "small test": "a1a106e1aeaed785",
+      "small train": "dda46b24d2b53baf",
+      "small validation": "b9f5f5dca06e7066",
+    }
+  `);
+  expect(
+    Object.fromEntries(Object.entries(kinds).map(([name, { phrasings, weight }]) => [name, digest([phrasings, weight])])),
+  ).toMatchInlineSnapshot(`
+    {
+      "book": "a791cb23b6ae7d6d",
+      "cancel": "602204cb8b81dd4f",
+      "delete_file": "06ab83ec3b565be5",
+      "desk": "6300237739a9fdf7",
+      "file_away": "1e32db724157acef",
+      "make_it": "54b093dc1f264a95",
+      "message": "654faaa767f7d3fa",
+      "move": "0d7925bdfb9f6f59",
+      "parcel": "efb8e6e1b138e12b",
+      "pay": "9362c695944309de",
+      "same": "4823f8f7b27735a7",
+      "share": "c37cad6e27313895",
+      "tell_when": "3bc6c38723cfe591",
+      "when": "136c08925d0de2c5",
+    }
+  `);
+});
+
+/** What Node says of broken JSON changes with its version. */
+const asNodeSays = (message: Message): Message =>
+  message.role === "tool"
+    ? { ...message, content: message.content.replace(/valid JSON: .*\. Write/s, "valid JSON: …. Write") }
+    : message;
+
+test("demonstrations of the expert, with good and bad habits, are word for word what models were taught", () => {
+  const taught = (options: Parameters<typeof demonstrations>[2]) => {
+    const source = demonstrations({}, 7, options);
+    return Array.from({ length: 60 }, () => {
+      const { messages, slipped, stumbles, score } = source.next().value;
+      return { messages: messages.map(asNodeSays), slipped, stumbles, score };
+    });
+  };
+  const careful = { kinds: ["pay", "share"], slip: { room: 1 } } as const;
+  expect({
+    expert: digest(taught({})),
+    careless: digest(taught({ slip: 1, favourite: 0.5 })),
+    stumbling: digest(taught({ stumble: 0.5, slip: 0.3, foreignWords: 0.5 })),
+    careful: digest(taught({ slip: 0.7, careful })),
+  }).toMatchInlineSnapshot(`
+    {
+      "careful": "2ab0aba1e7d32287",
+      "careless": "0e7293738c1d2631",
+      "expert": "e0212da38d1d0a45",
+      "stumbling": "cb58bd0133dd5caa",
+    }
+  `);
+});
+
+test("the prompts and tools that a model is shown are word for word the same", () => {
+  const [task] = tasks({}, "train", 1);
+  const shown = (prompt: "short" | "full") => {
+    const { messages, tools } = startEpisode(task as OfficeTask, { reward: "sparse", prompt });
+    return digest([
+      messages,
+      tools.map(({ name, description, parameters }) => [name, description, z.toJSONSchema(parameters as z.ZodType)]),
+    ]);
+  };
+  expect([shown("short"), shown("full")]).toMatchInlineSnapshot(`
+    [
+      "606e47a5440a5e60",
+      "d7a2a8193bcce9b2",
+    ]
+  `);
+});
+
 test("an early choice shows many turns later: with a fixed room the event cannot move", () => {
   const task = tasks({}, "challenge", 2000).find(
     ({ kinds, requests }) => kinds[0] === "book" && kinds[1] === "make_it" && requests[0].closing.includes("flex"),
@@ -142,10 +252,19 @@ test("the settings choose kinds, number of requests, faults and spare calls", ()
   expect(opening("full").length).toBeGreaterThan(opening("short").length);
 });
 
-test("there is no challenge where no held-out pair can occur", () => {
-  const office = officeEnvironment({ kinds: ["pay", "when"] });
-  expect(office.size("challenge")).toBe(0);
-  expect(() => office.task("challenge", 0)).toThrow(EnvError);
+test("there is no challenge where no held-out pair can occur, and no pair where there is one request", () => {
+  const sizes = (settings: object) => officeSplits.filter((split) => officeEnvironment(settings).size(split) === 0);
+  expect(sizes({})).toEqual([]);
+  expect(sizes({ kinds: ["pay", "when"] })).toEqual(["challenge", "pairs"]);
+  expect(sizes({ kinds: ["pay", "share"] })).toEqual([]);
+  expect(sizes({ difficulty: "small" })).toEqual(["pairs"]);
+  expect(sizes({ requests: { min: 1, max: 2 } })).toEqual([]);
+  const said = "It needs kinds of request of which a pair is held out, and episodes of two requests.";
+  for (const [settings, split] of [
+    [{ kinds: ["pay", "when"] }, "challenge"],
+    [{ difficulty: "small" }, "pairs"],
+  ] as const)
+    expect(() => officeEnvironment(settings).task(split, 0)).toThrow(new EnvError("office split", split, { hint: said }));
 });
 
 test.each([

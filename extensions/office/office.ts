@@ -18,14 +18,18 @@ import { drawTask, hasChallenge, type OfficeTask, officeSplits } from "./task.ts
 export function officeEnvironment(userSettings: unknown = {}): Environment<OfficeTask> {
   const settings = completeSettings(parseSettings(officeSettingsSchema, userSettings, "environment.settings"));
   const challenged = hasChallenge(settings.kinds);
-  const needsPairs = (split: Split) => split === "challenge" || split === "pairs";
+  // The challenge has a number of requests of its own, never one.
+  const isEmpty = (split: Split) =>
+    (split === "challenge" && !challenged) || (split === "pairs" && !(challenged && settings.requests.max > 1));
   return {
     name: "office",
     splits: officeSplits,
-    size: (split) => (needsPairs(split) && !challenged ? 0 : Number.POSITIVE_INFINITY),
+    size: (split) => (isEmpty(split) ? 0 : Number.POSITIVE_INFINITY),
     task(split, index) {
-      if (needsPairs(split) && !challenged)
-        throw new EnvError("office split", split, { hint: "It needs kinds of request of which a pair is held out." });
+      if (isEmpty(split))
+        throw new EnvError("office split", split, {
+          hint: "It needs kinds of request of which a pair is held out, and episodes of two requests.",
+        });
       return drawTask(settings, split, index);
     },
     start: (task) => startEpisode(task, settings),
