@@ -55,7 +55,7 @@ async function both<T>(
   for (const kernels of [undefined, gpu]) {
     device.kernels = kernels;
     const sizes = { passBytes: 2 ** 31, sampling: { cacheBytes: 2 ** 24 } };
-    const engine = new LocalEngine(await loadModel(model), { model, threads: 1, ...sizes, ...options });
+    const engine = new LocalEngine(await loadModel(model), { model, threads: 1, provider: "cpu", ...sizes, ...options });
     results.push(await run(engine));
     await engine.dispose();
   }

@@ -2,7 +2,7 @@ import type { InferenceSession } from "onnxruntime-common";
 import { expect, test } from "vitest";
 import { Graph } from "../graph/graph.ts";
 import { Session } from "../graph/session.ts";
-import type { Provider } from "./device.ts";
+import { hasKernel, isGpu, type Kernel, type Provider, providerOptions } from "./device.ts";
 import { defaultRuntime } from "./native.ts";
 import type { Runtime } from "./runtime.ts";
 
@@ -67,4 +67,29 @@ test("memory that runs out while a session is opened or runs is called so, with 
   const session = await Session.open(graph, { threads: 1, runtime: running });
   const run = session.run({ x: { data: Float32Array.of(1), shape: [1] } }, ["y"]);
   await expect(run).rejects.toThrow(/^memory is "used up"\. End other programs, or set engine\.memory/);
+});
+
+test("each provider's options keep operators on it, products in the precision that is asked for, and record runs on demand", () => {
+  const sleeping = { intra_op: { allow_spinning: "0" }, inter_op: { allow_spinning: "0" } };
+  const session = { ...sleeping, disable_cpu_ep_fallback: "1" };
+  expect(providerOptions("cpu", true, "tf32")).toEqual({ executionProviders: ["cpu"], extra: { session: sleeping } });
+  const webgpu = (enableGraphCapture: string) => ({
+    executionProviders: ["webgpu"],
+    extra: { session, ep: { webgpuexecutionprovider: { enableGraphCapture } } },
+  });
+  expect([providerOptions("webgpu"), providerOptions("webgpu", true)]).toEqual([webgpu("0"), webgpu("1")]);
+  const cuda = (use_tf32: string, enable_cuda_graph: string) => ({
+    executionProviders: [{ name: "cuda", arena_extend_strategy: "kSameAsRequested", use_tf32, enable_cuda_graph }],
+    extra: { session },
+  });
+  expect([
+    providerOptions("cuda"),
+    providerOptions("cuda", true, "float32"),
+    providerOptions("cuda", false, "tf32"),
+    providerOptions("cuda", false, "bfloat16"),
+  ]).toEqual([cuda("0", "0"), cuda("0", "1"), cuda("1", "0"), cuda("1", "0")]);
+  expect((["cpu", "webgpu", "cuda"] as const).map(isGpu)).toEqual([false, true, true]);
+  const kernels: readonly Kernel[] = ["FusedMatMul", "LogSoftmax", "ConstantOfShape", "InverseDeviation", "SizeVector"];
+  const of = (provider: Provider) => kernels.filter((kernel) => hasKernel(provider, kernel));
+  expect([of("cpu"), of("webgpu"), of("cuda")]).toEqual([kernels, [], kernels.slice(0, -1)]);
 });

@@ -1,5 +1,5 @@
-import { expect, test, vi } from "vitest";
-import { type Loader, loadCuda, requireDriver } from "./load.ts";
+import { expect, test } from "vitest";
+import { type Loader, loadingOnce, requireDriver } from "./load.ts";
 import { cudaWheels } from "./packages.ts";
 
 /** A driver whose functions answer this. */
@@ -55,10 +55,14 @@ test("libraries are loaded once, after the driver, in an order in which each fin
       return inner.load(path, options);
     },
   });
-  const open = (inner: Loader) => async () => noting(inner);
-  await expect(loadCuda(open(driver(12080)), () => "/cuda")).rejects.toThrow("12.8");
-  await loadCuda(open(driver(13000)), () => "/cuda");
-  await loadCuda(open(driver(12080)), () => "/elsewhere");
+  const loaders = [driver(12080), driver(13000), driver(12080)].map(noting);
+  const load = loadingOnce(
+    async () => loaders.shift() ?? expect.unreachable(),
+    () => "/cuda",
+  );
+  await expect(load()).rejects.toThrow("12.8");
+  await load();
+  await load();
   const driven = ["libcuda.so.1", { global: true }];
   const names = cudaWheels.slice(0, -1).flatMap(({ libraries }) => Object.keys(libraries));
   expect(asked).toEqual([driven, driven, ...names.map((name) => [`/cuda/${name}`, { global: true }])]);
@@ -67,8 +71,6 @@ test("libraries are loaded once, after the driver, in an order in which each fin
 });
 
 test("where none are installed, the system's are left to the provider", async () => {
-  vi.resetModules();
-  const fresh = await import("./load.ts");
   const asked: string[] = [];
   const loader: Loader = {
     load: (path) => {
@@ -76,9 +78,9 @@ test("where none are installed, the system's are left to the provider", async ()
       return driver(13000).load(path);
     },
   };
-  await fresh.loadCuda(
+  await loadingOnce(
     async () => loader,
     () => undefined,
-  );
+  )();
   expect(asked).toEqual(["libcuda.so.1"]);
 });

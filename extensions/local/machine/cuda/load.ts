@@ -11,27 +11,35 @@ export interface Loader {
 
 /** Kept: koffi closes a library whose handle nobody holds. */
 const handles: unknown[] = [];
-let loaded: Promise<void> | undefined;
-
-const thisLoader = async (): Promise<Loader> => (await import("koffi")).default;
 
 /**
  * Loads the libraries that the CUDA provider needs, once, so that it finds them wherever they lie. Where `install cuda` put none, the system's are left
  * to it.
  * @throws EngineError without a driver, or with one that is too old: the next call tries again
  */
-export function loadCuda(openLoader = thisLoader, installed = () => installedCuda(packagedRuntime())): Promise<void> {
-  loaded ??= openLoader().then((koffi) => {
+export const loadCuda = loadingOnce(
+  async () => (await import("koffi")).default,
+  () => installedCuda(packagedRuntime()),
+);
+
+/** @param installed the folder of the libraries, if they were installed */
+export function loadingOnce(open: () => Promise<Loader>, installed: () => string | undefined): () => Promise<void> {
+  let loaded: Promise<void> | undefined;
+  const load = async () => {
+    const koffi = await open();
     requireDriver(koffi);
     const folder = installed();
     if (folder === undefined) return;
     const names = cudaWheels.filter(({ name }) => name !== "onnxruntime-gpu").flatMap(({ libraries }) => Object.keys(libraries));
     for (const name of names) handles.push(koffi.load(join(folder, name), { global: true }));
-  });
-  loaded.catch(() => {
-    loaded = undefined;
-  });
-  return loaded;
+  };
+  return () => {
+    loaded ??= load();
+    loaded.catch(() => {
+      loaded = undefined;
+    });
+    return loaded;
+  };
 }
 
 /** CUresult, as far as each says what to do. */

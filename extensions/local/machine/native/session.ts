@@ -8,7 +8,7 @@ import { count, DeviceTensor, type ElementType, elements, HostTensor } from "./t
 
 /** A device beside the processor: the thread that makes its runs, and the bytes that crossed the bus since the program began. */
 interface DeviceSide {
-  readonly thread: NativeRunThread;
+  readonly thread: Pick<NativeRunThread, "run">;
   readonly crossed: { up: number; down: number };
 }
 
@@ -244,9 +244,12 @@ export class Native implements Runtime<NativeSession> {
   profiles: string | undefined;
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
+  readonly #loadCuda: () => Promise<void>;
 
-  constructor(library: Library, thread: NativeRunThread, environment: Pointer) {
+  /** @param cuda loads the libraries of CUDA's provider */
+  constructor(library: Library, thread: Pick<NativeRunThread, "run">, environment: Pointer, cuda = loadCuda) {
     this.library = library;
+    this.#loadCuda = cuda;
     this.device = { thread, crossed: { up: 0, down: 0 } };
     this.#environment = environment;
     this.cpu = library.make("CreateMemoryInfo", "Cpu", 0, 0, 0);
@@ -265,7 +268,7 @@ export class Native implements Runtime<NativeSession> {
     const { library } = this;
     const [first = "cpu"] = options.executionProviders ?? [];
     const provider = typeof first === "string" ? first : first.name;
-    if (provider === "cuda") await (await import("../cuda/load.ts")).loadCuda();
+    if (provider === "cuda") await this.#loadCuda();
     const made = library.make("CreateSessionOptions");
     try {
       library.call("SetIntraOpNumThreads", made, options.intraOpNumThreads ?? 0);
@@ -291,6 +294,8 @@ export class Native implements Runtime<NativeSession> {
 
 /** Number of profiles, so that no two have one name. */
 let profiled = 0;
+
+const loadCuda = async () => (await import("../cuda/load.ts")).loadCuda();
 
 /** Names of the providers' memories in ONNX Runtime 1.30. */
 const memoryNames: Readonly<Record<string, string>> = { cuda: "Cuda", webgpu: "WebGPU_Buf" };
