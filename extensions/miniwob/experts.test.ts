@@ -59,6 +59,8 @@ test.each<[name: string, instruction: string, elements: readonly string[], acts:
     ["click 1", "click 3", "click 4"],
   ],
   ["click-tab", "Click on Tab #2.", ["tab Tab #1", "tab Tab #2"], ["click 2"]],
+  ["click-test", "Click the button.", ["text a", "button b"], ["click 2"]],
+  ["click-test-transfer", "Click button ONE.", ["button TWO", "button ONE"], ["click 2"]],
   ["click-test-2", "Click button ONE.", ["button TWO", "button ONE"], ["click 2"]],
   ["click-widget", 'Click on a "textarea" widget.', ["textbox", "textarea"], ["click 2"]],
   ["copy-paste", "Copy the text.", ["textarea =a b", "textbox", "button Submit"], ["type 2 a b", "click 3"]],
@@ -135,6 +137,37 @@ test.each<[name: string, instruction: string, elements: readonly string[], acts:
   ["text-transform", "Type the text.", ["#text a", "#text B", "textbox", "button Submit"], ["type 1 aB", "click 2"]],
 ])("%s: %s", (name, instruction, elements, acts) => {
   expect(played(name, instruction, page(...elements))).toEqual(acts);
+});
+
+test("pages of one form have one script", () => {
+  const same = [
+    ["click-checkboxes", "click-checkboxes-large", "click-checkboxes-transfer"],
+    ["multi-layouts", "multi-orderings"],
+  ];
+  for (const [first = "", ...others] of same)
+    for (const other of others) expect([other, experts[other]]).toEqual([other, experts[first]]);
+  const link = page("tab a", "link b");
+  for (const name of [
+    "click-tab-2",
+    "click-tab-2-easy",
+    "click-tab-2-medium",
+    "click-tab-2-hard",
+    "click-collapsible-2",
+    "click-collapsible-2-nodelay",
+  ])
+    expect([name, played(name, 'Find the link "b".', page("tab a"), link)]).toEqual([name, ["click 1", "click 2"]]);
+  expect(played("enter-text-dynamic", 'Enter "ab".', page("textbox", "button Submit"))).toEqual(["type 1 ab", "click 2"]);
+  expect(played("unicode-test", 'Click "é".', page("button e", "button é"))).toEqual(["click 2"]);
+});
+
+test("what a page does not show is acted on by the number that no element has", () => {
+  expect(played("click-test", "Click.", [])).toEqual(["click 0"]);
+  expect(played("enter-text", 'Enter "ab".', [])).toEqual(["type 0 ab", "click 0"]);
+  expect(played("copy-paste", "Copy.", page("textbox", "button Submit"))).toEqual(["type 1 ", "click 2"]);
+  expect(played("find-word", "Find the 9th word.", page("#text one", "textbox", "button Submit"))).toEqual([
+    "type 1 ",
+    "click 2",
+  ]);
 });
 
 test.each([

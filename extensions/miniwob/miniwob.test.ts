@@ -105,3 +105,90 @@ test("a demonstration is the script's conversation, and its page is closed", asy
   expect(messages.map(({ role, content }) => (role === "assistant" ? content : role))).toEqual(["system", "user", "click 2"]);
   expect(closed()).toBe(1);
 });
+
+test("pages are played in turn, each task with a seed of its own, in the splits that every environment has", async () => {
+  const { open } = twoButtons(1);
+  const environment = miniwobEnvironment({ data, pages: ["click-button", "click-test"] }, open);
+  const task = async (split: string, index: number) => environment.task(split as "train", index);
+  const some = await Promise.all([0, 1, 2].map((index) => task("train", index)));
+  expect(some.map(({ id, kind }) => [id, kind])).toEqual([
+    ["train/0/click-button", "click-button"],
+    ["train/1/click-test", "click-test"],
+    ["train/2/click-button", "click-button"],
+  ]);
+  const seeds = [...some, await task("test", 0)].map(({ seed }) => seed);
+  expect(new Set(seeds).size).toBe(4);
+  for (const seed of seeds) expect(Number.isInteger(seed) && seed >= 0 && seed < 2 ** 31).toBe(true);
+  expect([environment.name, environment.replayable]).toEqual(["miniwob", true]);
+  expect(environment.splits?.map((split) => environment.size(split))).toEqual([
+    ...["train", "validation", "test", "challenge"].map(() => Number.POSITIVE_INFINITY),
+  ]);
+  expect(environment.size("pairs" as "train")).toBe(0);
+  expect((await miniwobEnvironment({ data }, open).task("train", 48)).kind).toBe(Object.keys(experts)[48]);
+});
+
+test("what a model is shown first, and what an error adds, word for word", async () => {
+  const { open } = twoButtons(0);
+  const environment = miniwobEnvironment({ data, pages: ["click-button"], maxActions: 3 }, open);
+  const episode = await environment.start(await environment.task("test", 0), 0);
+  const page = '1 button "ONE"\n2 button "TWO"';
+  expect(episode.messages).toEqual([
+    { role: "system", content: "Operate the page by one action a message:\nclick N\ntype N TEXT" },
+    { role: "user", content: `Click on the "TWO" button.\n\n${page}` },
+  ]);
+  expect([episode.tools, episode.limits]).toEqual([[], { turns: 3 }]);
+  const said = async (content: string) => await episode.reply({ role: "assistant", content });
+  const error = (wrong: string) => ({ done: false, messages: [{ role: "user", content: `Error: ${wrong}.\n\n${page}` }] });
+  expect(await said("type it")).toEqual(error('an action is "click N" or "type N TEXT"'));
+  expect(await said("click 7")).toEqual(error("there is no element 7"));
+});
+
+test("a demonstration shows each page after its action, and stops where the page or the script ends", async () => {
+  const shown = [
+    { ref: 1, role: "button", name: "ONE" },
+    { ref: 2, role: "button", name: "TWO" },
+  ];
+  const played = async (doneAfter: number) => {
+    let acts = 0;
+    const evaluate = async (expression: string) => {
+      if (expression.startsWith("wob.start")) return "Click ONE, then TWO.";
+      if (expression.startsWith("wob.act")) return acts++ === 0 ? "" : "it is grey";
+      if (expression === "wob.look()") return shown;
+      return expression === "wob.state()" ? { done: acts >= doneAfter, reward: 1 } : 0;
+    };
+    const open = async () => ({ evaluate, close: async () => {} });
+    const environment = miniwobEnvironment({ data, pages: ["click-button-sequence"] }, open);
+    const messages = await present(environment.demonstrate, "demonstrate")(await environment.task("train", 0), 0);
+    return messages.slice(2).map(({ content }) => content);
+  };
+  const page = '1 button "ONE"\n2 button "TWO"';
+  expect(await played(1)).toEqual(["click 1"]);
+  expect(await played(2)).toEqual(["click 1", page, "click 2"]);
+  expect(await played(3)).toEqual(["click 1", page, "click 2", `Error: it is grey.\n\n${page}`]);
+});
+
+test("pages that elements alone do not play are named with the thing that they need", () => {
+  const needs = (name: string) => {
+    writeFileSync(join(data, "html", "miniwob", `${name}.html`), "");
+    try {
+      return miniwobEnvironment({ data, pages: [name] });
+    } catch (error) {
+      return (error as Error).message.replace(/^.*\. (?=This page)/s, "");
+    }
+  };
+  const pointer =
+    "drag-a draw-a bisect-a chase-circle circle-a find-midpoint grid-coordinate highlight-text hot-cold hover-a moving-a resize-a right-angle scroll-text use-slider use-colorwheel click-menu-2 click-pie form-sequence";
+  const layout =
+    "click-collapsible click-collapsible-nodelay identify-shape count-shape count-sides visual-addition number-checkboxes tic-tac-toe";
+  const time = "stock-market simon-says button-delay some-popup use-autocomplete choose-date";
+  for (const name of pointer.split(" "))
+    expect([name, needs(name)]).toEqual([name, "This page needs a pointer with coordinates."]);
+  for (const name of layout.split(" ")) expect([name, needs(name)]).toEqual([name, "This page needs a layout or a picture."]);
+  for (const name of time.split(" "))
+    expect([name, needs(name)]).toEqual([name, "This page needs time that passes, or windows that interrupt."]);
+  for (const name of ["click-menu", "form-sequence-3", "use-spinner"])
+    expect(needs(name)).toBe("This page has no script that solves it yet.");
+  expect(() => miniwobEnvironment({ data: join(data, "none") })).toThrow(
+    "expected the folder of the Python package miniwob 1.1.0, with html/miniwob in it. pip download --no-deps miniwob==1.1.0, then unzip the wheel.",
+  );
+});

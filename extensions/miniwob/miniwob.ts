@@ -40,7 +40,7 @@ const needs: readonly (readonly [RegExp, string])[] = [
   ],
   [/^(scroll-text|use-(slider|colorwheel)|click-(menu-2|pie)|form-sequence$)/, "a pointer with coordinates"],
   [
-    /^(click-collapsible(-nodelay)?|identify-shape|count-s|visual-addition|number-checkboxes|tic-tac-toe)$/,
+    /^(click-collapsible(-nodelay)?|identify-shape|count-(shape|sides)|visual-addition|number-checkboxes|tic-tac-toe)$/,
     "a layout or a picture",
   ],
   [
@@ -54,7 +54,10 @@ const needs: readonly (readonly [RegExp, string])[] = [
  * page's own, without its penalty for time; partial and negative rewards are 0.
  * @throws ConfigError naming a page that is not played, and why; a folder without pages
  */
-export function miniwobEnvironment(userSettings: unknown, open: OpenPage = openInJsdom): Environment<MiniwobTask> {
+export function miniwobEnvironment(
+  userSettings: unknown,
+  open: OpenPage = (folder, name) => openInJsdom(folder, name),
+): Environment<MiniwobTask> {
   const {
     data,
     maxActions,

@@ -79,7 +79,7 @@ interface Dispatcher {
   dispatch(request: { readonly opaque?: { readonly url?: string } }, handler: object): boolean;
 }
 
-interface JsdomWindow {
+export interface JsdomWindow {
   eval(code: string): unknown;
   close(): void;
   addEventListener(name: "load", listener: () => void): void;
@@ -89,13 +89,11 @@ interface JsdomWindow {
   readonly HTMLCanvasElement: { readonly prototype: { getContext: unknown } };
 }
 
-interface Jsdom {
+export interface Jsdom {
   readonly JSDOM: { fromFile(file: string, options: object): Promise<{ readonly window: JsdomWindow }> };
   readonly VirtualConsole: new () => object;
   readonly CookieJar: new () => object;
 }
-
-const loadMs = 60_000;
 
 /**
  * jQuery's own selector engine takes over where jsdom refuses a selector that browsers know, and each of its searches draws a number. Without these
@@ -110,14 +108,22 @@ const sameDraws = `(() => {
   };
 })()`;
 
-/** Opens a page in jsdom, which loads only files of the package. @param folder html/miniwob of the package */
-export async function openInJsdom(folder: string, name: string): Promise<PageRuntime> {
+async function installedJsdom(): Promise<Jsdom> {
   const specifier: string = "jsdom";
-  const { JSDOM, VirtualConsole, CookieJar } = (await withPackage(
-    "jsdom",
-    "pages of MiniWoB++",
-    () => import(specifier),
-  )) as Jsdom;
+  return (await withPackage("jsdom", "pages of MiniWoB++", () => import(specifier))) as Jsdom;
+}
+
+/**
+ * Opens a page in jsdom, which loads only files of the package.
+ * @param folder html/miniwob of the package
+ * @param loadMs the time that the page has to load
+ */
+export async function openInJsdom(
+  folder: string,
+  name: string,
+  { jsdom = installedJsdom, loadMs = 60_000 }: { readonly jsdom?: () => Promise<Jsdom>; readonly loadMs?: number } = {},
+): Promise<PageRuntime> {
+  const { JSDOM, VirtualConsole, CookieJar } = await jsdom();
   const { window } = await JSDOM.fromFile(join(folder, `${name}.html`), {
     ...{ runScripts: "dangerously", resources: "usable", pretendToBeVisual: true },
     contentType: "text/html; charset=utf-8", // browsers find it out by themselves
