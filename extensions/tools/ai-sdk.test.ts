@@ -63,6 +63,9 @@ test("what a tool makes of its result for models is what ours reads", async () =
   expect((await call({ t: make({ type: "text", value: "one" }) }, "t")).content).toBe("one");
   expect((await call({ t: make({ type: "json", value: { a: 1 } }) }, "t")).content).toBe('{"a":1}');
   expect((await call({ t: make({ type: "error-text", value: "no" }) }, "t")).content).toBe("Error: no");
+  expect((await call({ t: make({ type: "error-json", value: { a: 1 } }) }, "t")).content).toBe('Error: {"a":1}');
+  expect((await call({ t: make({ type: "execution-denied", reason: "not now" }) }, "t")).content).toBe("Error: denied. not now");
+  expect((await call({ t: make({ type: "execution-denied" }) }, "t")).content).toBe("Error: denied.");
   const content = make({
     type: "content",
     value: [

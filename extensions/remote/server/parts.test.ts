@@ -77,6 +77,19 @@ test("tasks have their places, and one that is not there is refused with those t
     expect(await route(name, body)).toBeUndefined();
 });
 
+test("more tasks than an answer lists are refused, and counted", async () => {
+  const large = { ...environment, size: () => 10_001 } as unknown as Environment;
+  const ask = async (name: string, body: object) => {
+    const request = { method: "POST", body: async () => Buffer.from(JSON.stringify({ split: "train", ...body })) };
+    const reply = await taskRoute(large, "world", name, request).catch((error: unknown) => ({ json: error }));
+    return (reply as { json: unknown }).json;
+  };
+  expect(await ask("num_tasks", {})).toEqual({ num_tasks: 10_001 });
+  expect(await ask("tasks", {})).toMatchObject({ status: 400, value: 10_001, hint: "Use num_tasks and task, or task_range." });
+  expect(await ask("task_range", {})).toMatchObject({ status: 400, value: 10_001, expected: "at most 10000 tasks" });
+  expect(await ask("task_range", { start: 1 })).toMatchObject({ tasks: { length: 10_000 } });
+});
+
 test.each([
   [{}, [0, 1, 2, 3, 4]],
   [{ start: 1, stop: 3 }, [1, 2]],

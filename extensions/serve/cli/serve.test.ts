@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { createScreen } from "../../../src/terminal/screen.ts";
 import type { InferenceOptions } from "../../inference/server.ts";
-import { named, serveCommand, startInference } from "./serve.ts";
+import { named, serveCommand, startInference, untilInterrupted } from "./serve.ts";
 import { startEnvironmentServer } from "./serve-environment.ts";
 
 const order = vi.hoisted((): string[] => []);
@@ -86,4 +86,22 @@ test.each([
 test("sessions of an environment are checked", async () => {
   for (const flags of [{ maxSessions: "0" }, { sessionTimeout: "none" }])
     await expect(startEnvironmentServer({ as: "ors", ...flags }, screen)).rejects.toThrow(/--(max-sessions|session-timeout)/);
+});
+
+test("a server is open until Ctrl-C, which is Node's again afterwards", async () => {
+  const before = process.listenerCount("SIGINT");
+  const ending = untilInterrupted({ close: async () => void order.push("closes") });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([order, process.listenerCount("SIGINT")]).toEqual([[], before + 1]);
+  process.emit("SIGINT", "SIGINT");
+  expect(await ending).toBe(0);
+  expect([order, process.listenerCount("SIGINT")]).toEqual([["closes"], before]);
+});
+
+test("the command serves what its flags choose", async () => {
+  const serving = serveCommand({ inference: true, model: ["a=default"] } as object, screen);
+  await vi.waitFor(() => expect(text).toContain("  model a ("));
+  process.emit("SIGINT", "SIGINT");
+  expect(await serving).toBe(0);
+  expect(order.slice(1)).toEqual(["listens", "closes", "a is gone"]);
 });

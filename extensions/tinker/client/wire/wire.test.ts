@@ -5,6 +5,7 @@ import { ShapeError } from "../../../../src/core/errors.ts";
 import { float32Bytes, int32Bytes, int64Bytes, readBfloat16, readFloat32, readInt32, readInt64 } from "./arrays.ts";
 import { forwardRequest, forwardResult, ppoRequest, promptLogprobs, samples, stopped } from "./captures.fixture.ts";
 import { decodeForwardBackwardResult, encodeForwardBackward } from "./forward-backward.ts";
+import { messageType } from "./protocol.ts";
 import { decodeSamples } from "./samples.ts";
 
 const bytes = (base64: string) => new Uint8Array(Buffer.from(base64, "base64"));
@@ -151,5 +152,47 @@ describe("bytes that are written", () => {
     const data = [{ tokens: [7], targets: [8], inputs: { weights: [0.5] } }];
     const pass = { modelId: "m", seqId: 5, data, lossFn: "ppo", config: { a: 0.5 }, forwardOnly: true };
     expect(hex(encodeForwardBackward(pass))).toBe(hex(expected));
+  });
+});
+
+describe("what does not fit is refused by its field", () => {
+  const result = (tensor: object) => {
+    const type = messageType("ForwardBackwardOutput");
+    const logprobs = { data: float32Bytes([-1, -2, -3]), offsets: int64Bytes([0, 8, 8, 12]), dtype: 1, ...tensor };
+    return decodeForwardBackwardResult(type.encode({ lossFnOutputs: [{ fields: { logprobs } }] }).finish()).fields.logprobs;
+  };
+  const drawn = (change: object, top: object = {}) => {
+    const topkSampledLogprobs = { tokenIds: int32Bytes([3, 4]), logprobs: float32Bytes([-1, -99_999]), k: 2, length: 1, ...top };
+    const sequence = { stopReason: 1, tokens: int32Bytes([3]), logprobs: float32Bytes([-1]), topkSampledLogprobs, ...change };
+    return decodeSamples(
+      messageType("SampleResponse")
+        .encode({ sequences: [sequence] })
+        .finish(),
+    ).sequences;
+  };
+
+  test("rows of a pass are where their offsets say, in elements that are known", () => {
+    expect(result({})).toEqual([[-1, -2], [], [-3]]);
+    expect(result({ data: Uint8Array.of(0x80, 0x3f), offsets: int64Bytes([0, 2]), dtype: 4 })).toEqual([[1]]);
+    expect(result({ data: int32Bytes([7]), offsets: int64Bytes([0, 4]), dtype: 3 })).toEqual([[7]]);
+    for (const offsets of [
+      [-4, 4],
+      [8, 4],
+      [0, 16],
+      [0, 6],
+    ])
+      expect(() => result({ offsets: int64Bytes(offsets) })).toThrow(/offsets of a batched tensor .*multiples of 4, at most 12/);
+    for (const dtype of [0, 5]) expect(() => result({ dtype })).toThrow(/element type of a tensor is \d; expected 1, 2, 3 or 4/);
+  });
+
+  test("samples end for a reason, and candidates are rows of their number", () => {
+    const top = [{ tokens: [3], logprobs: [-1] }];
+    expect(drawn({})).toEqual([{ tokens: [3], logprobs: [-1], stopReason: "length", topLogprobs: top }]);
+    expect(drawn({ logprobs: undefined, topkSampledLogprobs: undefined, stopReason: 0 })).toEqual([
+      { tokens: [3], logprobs: [], stopReason: "stop" },
+    ]);
+    expect(() => drawn({ stopReason: 2 })).toThrow(/stop_reason is 2; expected 0 \(stop\) or 1 \(length\)/);
+    for (const wrong of [{ k: 3 }, { length: 2 }, { tokenIds: int32Bytes([3]) }, { logprobs: float32Bytes([-1]) }])
+      expect(() => drawn({}, wrong)).toThrow(/top log-probs/);
   });
 });
