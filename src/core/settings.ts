@@ -9,8 +9,7 @@ import { ConfigError, type ErrorDetails, type RetrogradeError } from "./errors.t
 export function parseSettings<Schema extends z.ZodType>(schema: Schema, value: unknown, at = ""): z.output<Schema> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const { issues } = result.error;
-  const issue = issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+  const issue = misspeltFirst(result.error.issues);
   throw issue === undefined ? result.error : settingError(schema, issue, value, at);
 }
 
@@ -71,9 +70,9 @@ function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown,
       if ("options" in issue && Array.isArray(issue.options))
         return new ConfigError(subject, value, oneOf(value, issue.options.map(String)));
       // The option that the value's shape chose has looked inside of it: what is wrong there says more.
-      for (const [inner] of issue.errors)
-        if (inner !== undefined && (inner.path.length > 0 || inner.code === "unrecognized_keys"))
-          return settingError(schema, { ...inner, path: [...issue.path, ...inner.path] }, root, at);
+      const [nearest = []] = issue.errors.filter((option) => option.some(isInside)).toSorted((a, b) => a.length - b.length);
+      const inner = misspeltFirst(nearest);
+      if (inner !== undefined) return settingError(schema, { ...inner, path: [...issue.path, ...inner.path] }, root, at);
       return new ConfigError(subject, value, {
         expected: firsts.map(phrase).join(", or "),
         hint: oneOf(
@@ -86,6 +85,12 @@ function settingError(schema: z.ZodType, issue: z.core.$ZodIssue, root: unknown,
       return new ConfigError(subject, value, { expected: phrase(issue) });
   }
 }
+
+function misspeltFirst(issues: readonly z.core.$ZodIssue[]): z.core.$ZodIssue | undefined {
+  return issues.find(({ code }) => code === "unrecognized_keys") ?? issues[0];
+}
+
+const isInside = ({ path, code }: z.core.$ZodIssue) => path.length > 0 || code === "unrecognized_keys";
 
 function oneOf(value: unknown, options: readonly string[]) {
   return { expected: options, hint: typeof value === "string" ? didYouMean(value, options) : undefined };
