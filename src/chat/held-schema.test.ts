@@ -289,11 +289,14 @@ const merges: readonly (readonly [Schema, Schema, Schema, string?])[] = [
   [{ type: "string" }, { type: "null" }, { type: [] }],
 ];
 
-test.each(merges)("%j and %j are %j", (a, b, expected, dropped = "") => {
-  const left: string[] = [];
-  expect(mergeSchemas(a, b, (keyword) => left.push(keyword))).toEqual(expected);
-  expect(left.join(" ")).toBe(dropped);
-});
+test.each(merges.map(([a, b, merged, dropped = ""]) => [a, b, merged, dropped] as const))(
+  "%j and %j are %j",
+  (a, b, expected, dropped) => {
+    const left: string[] = [];
+    expect(mergeSchemas(a, b, (keyword) => left.push(keyword))).toEqual(expected);
+    expect(left.join(" ")).toBe(dropped);
+  },
+);
 
 test("remarks, definitions and a package's own keywords decide no value", () => {
   const remarks = ["title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "$comment"];

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { DeadlineError, idleLimit, pause, signalWithin, withinTime } from "./deadline.ts";
+import { DeadlineError, idleLimit, isPromiseLike, pause, signalWithin, withinTime } from "./deadline.ts";
 
 const never = () => new Promise<never>(() => {});
 
@@ -56,4 +56,41 @@ test("an idle limit counts no time in which this thread was kept: nobody could b
   expect(idle.signal.aborted).toBe(false);
   await new Promise((ended) => idle.signal.addEventListener("abort", ended));
   expect(idle.signal.reason).toEqual(new DeadlineError(1500));
+});
+
+test("no limit but the signal, and work that aborts its own signal", async () => {
+  let given: AbortSignal | undefined;
+  const work = (signal: AbortSignal) => {
+    given = signal;
+    return pause(1).then(() => "done");
+  };
+  expect(await withinTime(work, Number.POSITIVE_INFINITY)).toBe("done");
+  expect(given?.aborted).toBe(false);
+  const controller = new AbortController();
+  const own = withinTime(
+    () => {
+      controller.abort(new Error("by the work"));
+      return new Promise(() => {});
+    },
+    1000,
+    controller.signal,
+  );
+  await expect(own).rejects.toThrow("by the work");
+  const values: unknown[] = [Promise.resolve(), JSON.parse('{"then": 1}'), {}, null, undefined];
+  expect(values.map((each) => isPromiseLike(each))).toEqual([true, false, false, false, false]);
+});
+
+test("an idle limit pauses while others wait for us, and begins again once that has succeeded", async () => {
+  const idle = idleLimit(40);
+  const aborted = new Promise<void>((ended) => idle.signal.addEventListener("abort", () => ended()));
+  expect(await idle.pausedFor(() => pause(60).then(() => "ours"))).toBe("ours");
+  expect(idle.signal.aborted).toBe(false);
+  await expect(idle.pausedFor(() => Promise.reject(new Error("ours broke")))).rejects.toThrow("ours broke");
+  await aborted;
+  expect(idle.signal.reason).toEqual(new DeadlineError(40));
+  const ended = idleLimit(5);
+  ended.end();
+  await ended.pausedFor(async () => {});
+  await pause(20);
+  expect(ended.signal.aborted).toBe(false);
 });

@@ -208,7 +208,7 @@ test("events move the progress: a phase begins with counts of its own, and ten s
   expect([next.step, next.stepStarted]).toEqual([6, 9]);
   const done = advance(next, { type: "progress", phase: "update", done: 1, total: 2, tokens: 30 }, 9);
   expect(done).toEqual({ ...next, done: 1, total: 2, tokens: 30 });
-  expect(advance(done, { type: "checkpointed", step: 6 }, 10)).toBe(done);
+  expect(advance(done, { type: "checkpointed", step: 6, folder: "r" }, 10)).toBe(done);
   let many = done;
   for (let i = 0; i < 12; i++) many = advance({ ...many, stepStarted: 0 }, { type: "stepped", record, timing }, i);
   expect([many.stepSeconds, many.updateSeconds]).toEqual([[2, 3, 4, 5, 6, 7, 8, 9, 10, 11], 1.5]);
