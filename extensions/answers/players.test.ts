@@ -63,3 +63,83 @@ test("guesses are the same every time, and at most sixteen", () => {
   expect(playersOf(tasks)).toEqual(playersOf(tasks));
   for (const { guesses } of playersOf(tasks)) for (const each of guesses) expect(each.length).toBeLessThanOrEqual(16);
 });
+
+/** The guesses of a player, task by task. */
+const guessesOf = (name: string, tasks: readonly AnswerTask[]) =>
+  playersOf(tasks).find((player) => player.name === name)?.guesses;
+
+test("words of the prompt are guessed that have the usual form of an answer, without the signs around them", () => {
+  const tasks = [task('Say "Ulm", (Bonn) or [rome]!', "Ulm"), task("Ab1 and Köln: which?", "Bonn")];
+  expect(guessesOf("a word of the prompt", tasks)).toEqual([["Say", "Ulm", "Bonn"], ["Köln"]]);
+  // A number is one sign, however long; letters and numbers together are another form.
+  const numbers = [task("12 of 345 or 6a, a6 and -7 7.", "9"), task("x", "10")];
+  expect(guessesOf("a word of the prompt", numbers)).toEqual([["12", "345", "7"], []]);
+});
+
+test("the first words of sentences are those of the prompt's first line", () => {
+  const tasks = [task("Ana runs fast. Ben walks.  Cleo.\nDan sits. Eve", "Ben"), task("Hi", "Hi")];
+  expect(guessesOf("a sentence's first word", tasks)).toEqual([["Ana", "Ben", "Cleo."], ["Hi"]]);
+});
+
+test.each([
+  ["Repeat: a b", "a b"],
+  ["Repeat:\na b\n", "a b"],
+  ["One\nTwo", "Two"],
+  ["A:b", "A:b"],
+])("the end of %j is %j", (prompt, end) => {
+  expect(guessesOf("the prompt's end", [task(prompt, "x")])).toEqual([[end]]);
+});
+
+test("answers to other tasks are guessed, never the own one, and the most frequent of them", () => {
+  const tasks = [task("1", "a"), task("2", "b"), task("3", "b"), task("4", "c")];
+  const sorted = guessesOf("another task's answer", tasks)?.map((each) => [...each].sort());
+  expect(sorted).toEqual([
+    ["b", "c"],
+    ["a", "b", "c"],
+    ["a", "b", "c"],
+    ["a", "b"],
+  ]);
+  expect(guessesOf("the most frequent answer", tasks)).toEqual([["b"], ["a"], ["a"], ["b"]]);
+});
+
+test("parts in any order keep what is between them, and the brackets around", () => {
+  const tasks = [task("a b", "[a, b]"), task("c d", "c  d"), task("e f", "{e f)")];
+  const orders = guessesOf("its parts in any order", tasks)?.map((each) => [...each].sort());
+  expect(orders).toEqual([
+    ["[a, b]", "[b, a]"],
+    ["c  d", "d  c"],
+    ["{e f)", "{f e)"],
+  ]);
+});
+
+test("a player that has nothing to guess anywhere is none", () => {
+  const names = playersOf([task("…", "7")]).map(({ name }) => name);
+  expect(names).toEqual(["a sentence's first word", "the prompt's end"]);
+  expect(playersOf([task("  ", "7")])).toEqual([]);
+});
+
+test("the chance of a player is the share of its guesses that are right, and 0 without any", () => {
+  const player = { name: "p", guesses: [["a", "b", "A", "c"], [], ["1.0"]] };
+  const tasks = [task("1", "a"), task("2", "a"), task("3", "1")];
+  expect(chanceOf(player, tasks, "text")).toEqual([0.5, 0, 0]);
+  expect(chanceOf(player, tasks, "number")).toEqual([0, 0, 1]);
+  expect(chanceOf({ name: "p", guesses: [] }, [task("1", "a")], "text")).toEqual([0]);
+});
+
+test("the share of answers in the prompt counts their words, without the signs around them", () => {
+  expect(inPrompt([task("tea, milk", "milk tea"), task("tea", "teas"), task("(tea)", "tea!")])).toBeCloseTo(2 / 3);
+});
+
+test("few answers are a form by themselves: those of others are shown, or the own where there is none", () => {
+  const few = Array.from({ length: 8 }, (_, i) => task(`a${i} b${i}`, `a${i}`));
+  for (const [i, guesses] of formGuesses(few).entries()) expect(guesses).not.toContain(`a${i}`);
+  const many = Array.from({ length: 9 }, (_, i) => task(`a${i} b${i}`, `a${i}`));
+  expect(formGuesses(many)).toEqual(many.map((_, i) => [`a${i}`, `b${i}`]));
+  // A tenth of the answers may be elsewhere, and no more.
+  const nearly = [...many, task("x", "y0")];
+  expect(formGuesses(nearly)[0]).toEqual(["a0", "b0"]);
+  expect(formGuesses(nearly)[9]).toEqual(["y0"]);
+  const fewer = [...nearly, task("x", "y1")];
+  expect(formGuesses(fewer)[0]).not.toContain("a0");
+  expect(formGuesses([task("1", "a")])).toEqual([["a"]]);
+});

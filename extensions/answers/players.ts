@@ -17,14 +17,14 @@ export function playersOf(tasks: readonly AnswerTask[]): Player[] {
   const firsts = tasks.map(first);
   const usual = mostFrequent(firsts.map(shapeOf));
   const found = [
-    player("another task's answer", tasks, (_, i) =>
+    player(anothers, tasks, (_, i) =>
       sample(
         firsts.filter((_, other) => other !== i),
         random,
       ),
     ),
     player("the most frequent answer", tasks, (_, i) => [mostFrequent(firsts.filter((_, other) => other !== i))]),
-    player("a word of the prompt", tasks, ({ prompt }) => wordsIn(prompt).filter((word) => shapeOf(word) === usual)),
+    player(aWord, tasks, ({ prompt }) => wordsIn(prompt).filter((word) => shapeOf(word) === usual)),
     player("a sentence's first word", tasks, ({ prompt }) => firstWords(prompt)),
     player("the prompt's end", tasks, ({ prompt }) => [
       prompt
@@ -37,7 +37,7 @@ export function playersOf(tasks: readonly AnswerTask[]): Player[] {
   return found.filter(({ guesses }) => guesses.some((each) => each.length > 0));
 }
 
-const itsParts = "its parts in any order";
+const [anothers, aWord, itsParts] = ["another task's answer", "a word of the prompt", "its parts in any order"];
 
 /** The share of a player's guesses that are right, at each task. */
 export function chanceOf({ guesses }: Player, tasks: readonly AnswerTask[], comparison: Comparison): number[] {
@@ -60,15 +60,17 @@ export function formGuesses(tasks: readonly AnswerTask[]): Player["guesses"] {
   const players = playersOf(tasks);
   // Few answers, such as True and False, are a form by themselves.
   const few = new Set(tasks.map(first)).size <= 8;
-  const names = few || inPrompt(tasks) < 0.9 ? [] : [itsParts, "a word of the prompt"];
-  const chosen = names.flatMap((name) => players.filter((each) => each.name === name))[0] ?? players[0];
+  const names = [...(few || inPrompt(tasks) < 0.9 ? [] : [itsParts, aWord]), anothers];
+  const [chosen] = names.flatMap((name) => players.filter((each) => each.name === name));
   return tasks.map((task, i) => (chosen?.guesses[i]?.length ? chosen.guesses[i] : [first(task)]));
 }
 
 const first = ({ answers }: AnswerTask) => answers[0] ?? "";
 
 function player(name: string, tasks: readonly AnswerTask[], guess: (task: AnswerTask, i: number) => readonly string[]): Player {
-  return { name, guesses: tasks.map((task, i) => [...new Set(guess(task, i))].slice(0, mostGuesses)) };
+  // A blank answer is silence, and no guess.
+  const made = (task: AnswerTask, i: number) => [...new Set(guess(task, i))].filter((each) => each !== "");
+  return { name, guesses: tasks.map((task, i) => made(task, i).slice(0, mostGuesses)) };
 }
 
 const sample = (items: readonly string[], random: Random) => random.shuffle(items).slice(0, mostGuesses);

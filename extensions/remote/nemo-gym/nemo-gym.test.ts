@@ -257,3 +257,42 @@ test("a row's own numbers are no scores, and a 4xx is what the model reads", asy
   await expect(add(episode, '{"by": 503}')).rejects.toMatchObject({ problem: "capacity" });
   expect(await episode.call?.({ name: "other", arguments: {} }, { signal })).toBeUndefined();
 });
+
+test("tools over MCP beside those of the row are called there, and the connection ends with the episode", async () => {
+  const asked: string[] = [];
+  server = createServer(async (request, response) => {
+    let text = "";
+    for await (const part of request) text += part;
+    const reply = (body: object) => response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
+    if (request.url === "/seed_session")
+      return void reply({ mcp: { url_path: "/tools/mcp", headers: { "x-own": "1" }, server_name: "s" } });
+    if (request.url !== "/tools/mcp") return void reply({ reward: 1 });
+    if (request.method !== "POST") return void response.writeHead(request.method === "DELETE" ? 200 : 405).end();
+    const { id, method, params } = JSON.parse(text);
+    asked.push(`${method} ${request.headers["x-own"]}`);
+    if (id === undefined) return void response.writeHead(202).end();
+    const results: Record<string, object> = {
+      initialize: {
+        ...{ protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "s", version: "1" } },
+      },
+      "tools/list": { tools: [{ name: "look", description: "Looks.", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [{ type: "text", text: `saw ${params?.arguments?.at}` }] },
+    };
+    reply({ jsonrpc: "2.0", id, result: results[method] ?? {} });
+  });
+  const listening = server;
+  await new Promise<void>((resolve) => listening.listen(0, "127.0.0.1", resolve));
+  const episode = await start(`nemo-gym:http://127.0.0.1:${(listening.address() as AddressInfo).port}`);
+  expect(episode.tools.map(({ name, description }) => [name, description])).toEqual([
+    ["add", ""],
+    ["look", "Looks."],
+  ]);
+  // The episode leaves its calls to the tool.
+  expect(await episode.call?.({ name: "look", arguments: { at: "x" } }, { signal })).toBeUndefined();
+  expect(await episode.tools[1]?.execute({ at: "x" }, { signal })).toBe("saw x");
+  expect(asked).toEqual(expect.arrayContaining(["initialize 1", "tools/list 1", "tools/call 1"]));
+  await episode.close?.();
+  await expect(async () => episode.tools[1]?.execute({ at: "x" }, { signal })).rejects.toThrow(
+    /MCP server of the resource server is "closed"/,
+  );
+});
