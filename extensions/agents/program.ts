@@ -23,10 +23,11 @@ export function runProgram(
   { command }: AgentProgram,
   task: object,
   { env, signal }: Pick<AgentModel, "env" | "signal">,
+  start = startGroup,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const [file = "", ...args] = command;
-    const group = startGroup(file, args, { env: { ...process.env, ...env } });
+    const group = start(file, args, { env: { ...process.env, ...env } });
     const program = group.child as ChildProcessWithoutNullStreams;
     const stop = () => void group.end();
     signal.addEventListener("abort", stop, { once: true });
