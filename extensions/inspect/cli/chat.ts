@@ -129,11 +129,12 @@ function personAt(input: NodeJS.ReadableStream, screen: Screen, onCancel: () => 
   const ask = async (): Promise<string | undefined> => {
     if (screen.live) lines.prompt();
     const { value, done } = await iterator.next();
-    if (done === true || value.trim() === "/quit") return undefined;
-    if (value.trim() === "") return ask();
-    if (!screen.live)
-      for (const line of messageLines({ role: "user", content: value }, screen.paint, screen.width)) screen.line(line);
-    return value.trim();
+    if (done === true) return undefined;
+    const content = value.trim();
+    if (content === "/quit") return undefined;
+    if (content === "") return ask();
+    if (!screen.live) for (const line of messageLines({ role: "user", content }, screen.paint, screen.width)) screen.line(line);
+    return content;
   };
   return { ask, leave: () => lines.close() };
 }
