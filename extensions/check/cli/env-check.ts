@@ -87,7 +87,7 @@ async function withModel<T>(
 }
 
 /** The report as it is printed. */
-function checkLines({
+export function checkLines({
   environment,
   split,
   tasks,

@@ -24,7 +24,7 @@ export interface ScanFlags extends SettingValues {
 }
 
 /** A file or an environment that is scanned, and its configuration. */
-interface Subject {
+export interface Subject {
   readonly name: string;
   readonly config: TrainingConfig;
   readonly environment: Environment;
@@ -83,7 +83,8 @@ async function scanned(
   return whileGuarded(guards, environment, (opened) => scanTasks(opened, options));
 }
 
-function scanLines(rows: Readonly<Record<string, ScannedTasks>>, subjects: readonly Subject[]): string[] {
+/** @param subjects in the order in which they were asked for */
+export function scanLines(rows: Readonly<Record<string, ScannedTasks>>, subjects: readonly Subject[]): string[] {
   const share = ({ mean }: { readonly mean: number }) => percent(mean);
   const head = ["", "tasks", "prompt", "answer", "in prompt", "chance", "greedy", "sampled", "groups that differ"];
   const cells = Object.entries(rows).map(([name, { tasks, prompt, answers, chance, model }]) => [
