@@ -29,7 +29,7 @@ export function startClock(): () => void {
 }
 
 /** Says "b" and ends, in a second of its clock. */
-class Clocked extends TableEngine {
+export class TimedEngine extends TableEngine {
   override async sample(request: SampleRequest): Promise<SampledAction> {
     clock.asked.push(request);
     vi.advanceTimersByTime(1000);
@@ -51,7 +51,7 @@ addEngines({
     capabilities: () => ({ certain: capabilities, possible: capabilities }),
     open: async (_, __, purpose) => {
       clock.purposes.push(purpose);
-      return { engine: new Clocked(clock.vocabulary), device: "a clock" };
+      return { engine: new TimedEngine(clock.vocabulary), device: "a clock" };
     },
     diagnose: async () => clock.diagnosis as EngineDiagnosis,
   },
