@@ -187,3 +187,171 @@ test("what the engine does not compute is refused by field and value", () => {
   }
   expect(() => parseModelConfig("no object", "config.json")).toThrow("model_type in config.json is missing");
 });
+
+const llama = (changes: object = {}) => parseModelConfig({ ...sizes, model_type: "llama", ...changes }, "config.json");
+
+test("a model's settings are all that its file says, and what its architecture adds", () => {
+  const parsed = Object.keys(architectures).map((architecture) =>
+    parseModelConfig({ ...sizes, model_type: architecture, sliding_window: 7 }, "config.json"),
+  );
+  expect(parsed.map((config) => JSON.stringify(config))).toMatchInlineSnapshot(`
+    [
+      "{"architecture":"qwen3","vocabSize":300,"hiddenSize":64,"intermediateSize":128,"layers":2,"heads":4,"kvHeads":2,"headDim":32,"maxPositionEmbeddings":512,"rmsNormEps":0.000001,"rope":{"theta":10000},"attentionBias":false,"qkNorm":true,"tieWordEmbeddings":false,"eosTokenIds":[2]}",
+      "{"architecture":"qwen2","vocabSize":300,"hiddenSize":64,"intermediateSize":128,"layers":2,"heads":4,"kvHeads":2,"headDim":32,"maxPositionEmbeddings":512,"rmsNormEps":0.000001,"rope":{"theta":10000},"attentionBias":true,"qkNorm":false,"tieWordEmbeddings":false,"eosTokenIds":[2]}",
+      "{"architecture":"llama","vocabSize":300,"hiddenSize":64,"intermediateSize":128,"layers":2,"heads":4,"kvHeads":2,"headDim":32,"maxPositionEmbeddings":512,"rmsNormEps":0.000001,"rope":{"theta":10000},"attentionBias":false,"qkNorm":false,"tieWordEmbeddings":false,"eosTokenIds":[2]}",
+      "{"architecture":"mistral","vocabSize":300,"hiddenSize":64,"intermediateSize":128,"layers":2,"heads":4,"kvHeads":2,"headDim":32,"maxPositionEmbeddings":512,"rmsNormEps":0.000001,"rope":{"theta":10000},"attentionBias":false,"qkNorm":false,"layerTypes":["sliding","sliding"],"window":7,"tieWordEmbeddings":false,"eosTokenIds":[2]}",
+      "{"architecture":"gemma3_text","vocabSize":300,"hiddenSize":64,"intermediateSize":128,"layers":2,"heads":4,"kvHeads":2,"headDim":32,"maxPositionEmbeddings":512,"rmsNormEps":0.000001,"rope":{"theta":1000000},"slidingRope":{"theta":10000},"attentionBias":false,"qkNorm":true,"layerTypes":["sliding","sliding"],"window":7,"activation":"gelu","sandwichNorms":true,"normOffset":true,"embeddingScale":8,"attentionScale":0.0625,"tieWordEmbeddings":true,"eosTokenIds":[2]}",
+      "{"architecture":"smollm3","vocabSize":300,"hiddenSize":64,"intermediateSize":128,"layers":2,"heads":4,"kvHeads":2,"headDim":32,"maxPositionEmbeddings":512,"rmsNormEps":0.000001,"rope":{"theta":2000000},"attentionBias":false,"qkNorm":false,"layerTypes":["full","full"],"tieWordEmbeddings":true,"eosTokenIds":[2]}",
+      "{"architecture":"lfm2","vocabSize":300,"hiddenSize":64,"intermediateSize":256,"layers":2,"heads":4,"kvHeads":2,"headDim":32,"maxPositionEmbeddings":512,"rmsNormEps":0.00001,"rope":{"theta":1000000},"attentionBias":false,"qkNorm":true,"layerTypes":["full","full"],"tieWordEmbeddings":true,"eosTokenIds":[2]}",
+    ]
+  `);
+});
+
+test("the file of each architecture has what transformers would otherwise assume", () => {
+  const files = Object.keys(architectures).map((architecture) => {
+    const config = parseModelConfig({ ...sizes, model_type: architecture, sliding_window: 7 }, "config.json");
+    const { vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads, ...rest } =
+      formatModelConfig(config);
+    expect([vocab_size, hidden_size, intermediate_size, num_hidden_layers, num_attention_heads]).toEqual([
+      ...[config.vocabSize, config.hiddenSize, config.intermediateSize, config.layers, config.heads],
+    ]);
+    return JSON.stringify(rest);
+  });
+  expect(files).toMatchInlineSnapshot(`
+    [
+      "{"architectures":["Qwen3ForCausalLM"],"model_type":"qwen3","num_key_value_heads":2,"head_dim":32,"hidden_act":"silu","max_position_embeddings":512,"rms_norm_eps":0.000001,"rope_theta":10000,"rope_scaling":null,"tie_word_embeddings":false,"bos_token_id":null,"eos_token_id":[2]}",
+      "{"architectures":["Qwen2ForCausalLM"],"model_type":"qwen2","num_key_value_heads":2,"head_dim":32,"hidden_act":"silu","max_position_embeddings":512,"rms_norm_eps":0.000001,"rope_theta":10000,"rope_scaling":null,"tie_word_embeddings":false,"bos_token_id":null,"eos_token_id":[2]}",
+      "{"architectures":["LlamaForCausalLM"],"model_type":"llama","num_key_value_heads":2,"head_dim":32,"hidden_act":"silu","max_position_embeddings":512,"rms_norm_eps":0.000001,"rope_theta":10000,"rope_scaling":null,"tie_word_embeddings":false,"bos_token_id":null,"eos_token_id":[2]}",
+      "{"architectures":["MistralForCausalLM"],"model_type":"mistral","num_key_value_heads":2,"head_dim":32,"hidden_act":"silu","max_position_embeddings":512,"rms_norm_eps":0.000001,"rope_theta":10000,"rope_scaling":null,"tie_word_embeddings":false,"sliding_window":7,"use_sliding_window":true,"layer_types":["sliding_attention","sliding_attention"],"bos_token_id":null,"eos_token_id":[2]}",
+      "{"architectures":["Gemma3ForCausalLM"],"model_type":"gemma3_text","num_key_value_heads":2,"head_dim":32,"hidden_activation":"gelu_pytorch_tanh","max_position_embeddings":512,"rms_norm_eps":0.000001,"rope_theta":1000000,"rope_scaling":null,"rope_local_base_freq":10000,"tie_word_embeddings":true,"use_sliding_window":true,"sliding_window":7,"layer_types":["sliding_attention","sliding_attention"],"rope_parameters":{"full_attention":{"rope_theta":1000000,"rope_type":"default"},"sliding_attention":{"rope_theta":10000,"rope_type":"default"}},"query_pre_attn_scalar":256,"bos_token_id":null,"eos_token_id":[2]}",
+      "{"architectures":["SmolLM3ForCausalLM"],"model_type":"smollm3","num_key_value_heads":2,"head_dim":32,"hidden_act":"silu","max_position_embeddings":512,"rms_norm_eps":0.000001,"rope_theta":2000000,"rope_scaling":null,"tie_word_embeddings":true,"pad_token_id":null,"bos_token_id":null,"eos_token_id":[2]}",
+      "{"architectures":["Lfm2ForCausalLM"],"model_type":"lfm2","num_key_value_heads":2,"head_dim":32,"hidden_act":"silu","max_position_embeddings":512,"rms_norm_eps":0.00001,"rope_theta":1000000,"rope_scaling":null,"tie_word_embeddings":true,"layer_types":["full_attention","full_attention"],"norm_eps":0.00001,"block_auto_adjust_ff_dim":false,"bos_token_id":null,"eos_token_id":[2]}",
+    ]
+  `);
+  expect(formatModelConfig(llama({ eos_token_id: [] })).eos_token_id).toBeNull();
+  expect(formatModelConfig(llama({ eos_token_id: 3 })).eos_token_id).toEqual([3]);
+});
+
+test("parameters have the names and shapes of each architecture, in the order of the forward pass", () => {
+  const shapesOf = (changes: object) =>
+    [...parameterShapes(parseModelConfig({ ...sizes, ...changes }, "config.json"))].map(([name, shape]) => `${name} ${shape}`);
+  const one = { num_hidden_layers: 1, head_dim: 16, tie_word_embeddings: false };
+  expect(shapesOf({ ...one, model_type: "qwen2" })).toMatchInlineSnapshot(`
+    [
+      "model.embed_tokens.weight 300,64",
+      "model.layers.0.input_layernorm.weight 64",
+      "model.layers.0.self_attn.q_proj.weight 64,64",
+      "model.layers.0.self_attn.q_proj.bias 64",
+      "model.layers.0.self_attn.k_proj.weight 32,64",
+      "model.layers.0.self_attn.k_proj.bias 32",
+      "model.layers.0.self_attn.v_proj.weight 32,64",
+      "model.layers.0.self_attn.v_proj.bias 32",
+      "model.layers.0.self_attn.o_proj.weight 64,64",
+      "model.layers.0.post_attention_layernorm.weight 64",
+      "model.layers.0.mlp.gate_proj.weight 128,64",
+      "model.layers.0.mlp.up_proj.weight 128,64",
+      "model.layers.0.mlp.down_proj.weight 64,128",
+      "model.norm.weight 64",
+      "lm_head.weight 300,64",
+    ]
+  `);
+  expect(shapesOf({ ...one, model_type: "gemma3_text", tie_word_embeddings: true })).toMatchInlineSnapshot(`
+    [
+      "model.embed_tokens.weight 300,64",
+      "model.layers.0.input_layernorm.weight 64",
+      "model.layers.0.self_attn.q_proj.weight 64,64",
+      "model.layers.0.self_attn.k_proj.weight 32,64",
+      "model.layers.0.self_attn.v_proj.weight 32,64",
+      "model.layers.0.self_attn.q_norm.weight 16",
+      "model.layers.0.self_attn.k_norm.weight 16",
+      "model.layers.0.self_attn.o_proj.weight 64,64",
+      "model.layers.0.post_attention_layernorm.weight 64",
+      "model.layers.0.pre_feedforward_layernorm.weight 64",
+      "model.layers.0.mlp.gate_proj.weight 128,64",
+      "model.layers.0.mlp.up_proj.weight 128,64",
+      "model.layers.0.mlp.down_proj.weight 64,128",
+      "model.layers.0.post_feedforward_layernorm.weight 64",
+      "model.norm.weight 64",
+    ]
+  `);
+  expect(
+    shapesOf({ ...one, model_type: "lfm2", num_hidden_layers: 2, full_attn_idxs: [1], tie_word_embeddings: true }),
+  ).toMatchInlineSnapshot(`
+    [
+      "model.embed_tokens.weight 300,64",
+      "model.layers.0.operator_norm.weight 64",
+      "model.layers.0.conv.in_proj.weight 192,64",
+      "model.layers.0.conv.conv.weight 64,1,3",
+      "model.layers.0.conv.out_proj.weight 64,64",
+      "model.layers.0.ffn_norm.weight 64",
+      "model.layers.0.feed_forward.w1.weight 256,64",
+      "model.layers.0.feed_forward.w3.weight 256,64",
+      "model.layers.0.feed_forward.w2.weight 64,256",
+      "model.layers.1.operator_norm.weight 64",
+      "model.layers.1.self_attn.q_proj.weight 64,64",
+      "model.layers.1.self_attn.k_proj.weight 32,64",
+      "model.layers.1.self_attn.v_proj.weight 32,64",
+      "model.layers.1.self_attn.q_layernorm.weight 16",
+      "model.layers.1.self_attn.k_layernorm.weight 16",
+      "model.layers.1.self_attn.out_proj.weight 64,64",
+      "model.layers.1.ffn_norm.weight 64",
+      "model.layers.1.feed_forward.w1.weight 256,64",
+      "model.layers.1.feed_forward.w3.weight 256,64",
+      "model.layers.1.feed_forward.w2.weight 64,256",
+      "model.embedding_norm.weight 64",
+    ]
+  `);
+});
+
+test("LFM2's width is two thirds of what its file says, times a factor, in whole multiples", () => {
+  const width = (changes: object) =>
+    parseModelConfig({ ...sizes, model_type: "lfm2", full_attn_idxs: [0, 1], ...changes }, "config.json").intermediateSize;
+  // ⌊2·1000/3⌋ = 666.
+  expect(width({ block_ff_dim: 1000 })).toBe(768);
+  expect(width({ block_ff_dim: 1000, block_multiple_of: 100 })).toBe(700);
+  expect(width({ block_ff_dim: 1000, block_multiple_of: 1, block_ffn_dim_multiplier: 1.5 })).toBe(999);
+  expect(width({ block_ff_dim: 1000, block_auto_adjust_ff_dim: false })).toBe(1000);
+  expect(llama({ block_ff_dim: 1000, intermediate_size: 10 }).intermediateSize).toBe(10);
+});
+
+test("what a file may say without a change is let in", () => {
+  const same = [
+    { quantization_config: null },
+    { hidden_act: "silu", attention_bias: false, mlp_bias: false },
+    { layer_types: ["full_attention", "full_attention", "full_attention"] },
+    { is_causal: true, transformers_weights: null, per_layer_config: null },
+    { num_key_value_heads: sizes.num_key_value_heads, partial_rotary_factor: 1 },
+    { attn_logit_softcapping: 5 }, // Gemma's alone
+  ];
+  for (const changes of same) expect(llama(changes)).toEqual(llama());
+  expect(llama({ num_key_value_heads: null }).kvHeads).toBe(4);
+  expect(llama({ eos_token_id: null }).eosTokenIds).toEqual([]);
+  expect(parseModelConfig({ ...qwen3, model_type: "qwen2", attention_bias: true }, "config.json").attentionBias).toBe(true);
+});
+
+test.each<[object, string]>([
+  [
+    { model_type: "gemma3_text", attn_logit_softcapping: 50 },
+    "attn_logit_softcapping in config.json is 50; expected null. The local engine does not compute anything else.",
+  ],
+  [
+    { model_type: "gemma3_text", use_bidirectional_attention: true },
+    "use_bidirectional_attention in config.json is true; expected false.",
+  ],
+  [{ mlp_bias: true }, "mlp_bias in config.json is true; expected false."],
+  [{ model_type: "gemma" }, "Gemma 1 is not computed: take Gemma 3's text models (270 M, 1 B)."],
+  [{ model_type: "gemma2" }, "Gemma 2 caps its logits by tanh, which is not computed: take Gemma 3's text models (270 M, 1 B)."],
+  [{ model_type: "gemma3n" }, "Gemma 3n's nested layers are not computed: take Gemma 3's text models (270 M, 1 B)."],
+  ...["qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_next"].map((name): [object, string] => [
+    { model_type: name },
+    "Its gated delta rule carries a state from token to token, which prefixes that samples share cannot be cut from: take Qwen3.",
+  ]),
+  [
+    { quantization_config: {} },
+    "quantization_config in config.json is {}; expected none. Quantised weights are not supported: use the float version of the model.",
+  ],
+  [{ num_hidden_layers: 10_001 }, "num_hidden_layers"],
+  [{ vocab_size: 2 ** 31 }, "vocab_size"],
+])("%o is refused: %s", (changes, message) => {
+  expect(() => parseModelConfig({ ...qwen3, ...changes }, "config.json")).toThrow(message);
+});

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../../test/reals.ts";
-import { type Choice, chooseToken, needsLogits, topCandidates } from "./choose.ts";
+import { type Choice, chooseToken, masked, needsLogits, numbersDrawn, topCandidates } from "./choose.ts";
 
 const plain: Choice = { temperature: 1, topP: 1, topK: 0 };
 /** Sums to 1 in float32 as well. */
@@ -106,4 +106,64 @@ test("the most probable candidates are those of the sorted distribution, without
       expect(new Set(tokens).size).toBe(tokens.length);
     }),
   );
+});
+
+/** A mask that allows these tokens; others that are likely are asked for one by one. */
+const maskOf = (allowed: readonly number[], alone: readonly number[] = []) => {
+  const bits = new Int32Array(2);
+  for (const token of allowed) bits[token >> 5] = (bits[token >> 5] ?? 0) | (1 << (token & 31));
+  const asked: number[] = [];
+  const allows = (token: number) => {
+    asked.push(token);
+    return alone.includes(token);
+  };
+  return { asked, mask: { next: () => bits, allows } };
+};
+
+test("a mask takes tokens away, and shares out their probability", () => {
+  const { mask, asked } = maskOf([0, 3]);
+  expect(masked(example, mask)).toEqual({
+    probabilities: Float32Array.of(0.125 / 0.375, 0, 0, 0.25 / 0.375, 0),
+    changed: true,
+  });
+  expect(asked).toEqual([1, 4]);
+});
+
+test("likely tokens that a mask leaves out are asked for one by one, unlikely ones are not", () => {
+  const probabilities = Float32Array.of(0.5, 0.498, 0.001, 0.001);
+  const { mask, asked } = maskOf([0], [1]);
+  const { probabilities: left, changed } = masked(probabilities, mask);
+  expect(asked).toEqual([1, 2, 3].filter((token) => (probabilities[token] ?? 0) > 1e-3));
+  expect([...left].map((each) => each > 0)).toEqual([true, true, false, false]);
+  expect([changed, (left[0] ?? 0) + (left[1] ?? 0)]).toEqual([true, expect.closeTo(1, 6)]);
+});
+
+test("what takes less than a ten-thousandth changes nothing, and what leaves nothing makes all that is allowed equal", () => {
+  const almost = Float32Array.of(0.99995, 0.00005);
+  expect(masked(almost, maskOf([0]).mask)).toEqual({ probabilities: Float32Array.of(0.99995, 0), changed: false });
+  expect(masked(Float32Array.of(0.9998, 0.0002), maskOf([0]).mask)).toEqual({
+    probabilities: Float32Array.of(1, 0),
+    changed: true,
+  });
+  expect(masked(example, maskOf([2]).mask)).toEqual({ probabilities: Float32Array.of(0, 0, 1, 0, 0), changed: true });
+  const wide = new Float32Array(70);
+  wide[69] = 1;
+  const { probabilities, changed } = masked(wide, maskOf([1, 33, 63]).mask);
+  expect([...probabilities.entries()].filter(([, value]) => value > 0)).toEqual(
+    [1, 33, 63].map((token) => [token, Math.fround(1 / 3)]),
+  );
+  expect(changed).toBe(true); // token 69 is beyond the mask's bits
+});
+
+test("of equal candidates the first ids are kept, in the order of their probabilities", () => {
+  const top = (count: number, ...probabilities: number[]) => topCandidates(Float32Array.from(probabilities), count).tokens;
+  expect([top(2, 0.25, 0.25, 0.25, 0.25), top(3, 0.125, 0.5, 0.125, 0.25), top(1, 0.5, 0.5)]).toEqual([
+    ...[[0, 1], [1, 3, 0], [0]],
+  ]);
+});
+
+test("drawing passes over the vocabulary once, and eight times where it sorts", () => {
+  const numbers = (choice: Partial<Choice>) => numbersDrawn({ ...plain, ...choice }, 100);
+  expect([numbers({}), numbers({ topK: 1 }), numbers({ topP: 0.9 })]).toEqual([100, 800, 800]);
+  expect([numbers({ temperature: 0, topK: 1 }), numbers({ temperature: 0.5 })]).toEqual([100, 100]);
 });
