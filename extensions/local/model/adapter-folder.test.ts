@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { readAdapter, readAdapterSettings, writeAdapter } from "./adapter-folder.ts";
 import { adapterShapes, resolveLora } from "./lora.ts";
 import { loadModel } from "./model-folder.ts";
-import { writeSafetensors } from "./safetensors.ts";
+import { readSafetensors, writeSafetensors } from "./safetensors.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "adapter-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -105,4 +105,54 @@ test("tensors of another module, or of another size, are named", async () => {
   tensors.delete(name);
   await writeSafetensors(file, tensors, { dtype: "float32" });
   await expect(readAdapter(folder, adapted)).rejects.toThrow(/shape of tensor .* is missing/);
+});
+
+test("an adapter's file is PEFT's, with the base that it is for", async () => {
+  const own = join(folder, "own");
+  const written = async (layers?: number) => {
+    const lora = resolveLora(config, { rank: 2, alpha: 3, targets: ["up_proj", "q_proj"], layers });
+    const adapter = new Map([...adapterShapes({ ...config, lora })].map(([name, [a, b]]) => [name, new Float32Array(a * b)]));
+    await writeAdapter(own, { config: { ...config, lora }, adapter, base: "the base" });
+    return JSON.parse(readFileSync(join(own, "adapter_config.json"), "utf8"));
+  };
+  const file = {
+    ...{ peft_type: "LORA", task_type: "CAUSAL_LM", base_model_name_or_path: "the base", r: 2, lora_alpha: 3 },
+    ...{ target_modules: ["q_proj", "up_proj"], lora_dropout: 0, bias: "none", fan_in_fan_out: false },
+    ...{ init_lora_weights: true, inference_mode: true },
+  };
+  expect(await written()).toEqual(file);
+  expect(await written(1)).toEqual({ ...file, layers_to_transform: [1] });
+  expect([...(await readSafetensors(join(own, "adapter_model.safetensors"))).keys()]).toEqual(
+    ["self_attn.q_proj", "mlp.up_proj"].flatMap((module) =>
+      ["A", "B"].map((matrix) => `base_model.model.model.layers.1.${module}.lora_${matrix}.weight`),
+    ),
+  );
+});
+
+test("what is not there, is no JSON or is written where nothing can be is refused with what was expected", async () => {
+  const none = join(folder, "none");
+  await expect(readAdapterSettings(none, config)).rejects.toThrow(
+    /adapter_config\.json is "not readable .*expected a folder with adapter_config\.json and adapter_model\.safetensors\.$/,
+  );
+  writeFileSync(join(folder, "adapter_config.json"), "{");
+  await expect(readAdapterSettings(folder, config)).rejects.toThrow(/adapter_config\.json is "malformed"; expected JSON/);
+  const lora = resolveLora(config, { rank: 1, alpha: 1, targets: ["q_proj"] });
+  const file = join(folder, "adapter_config.json");
+  await expect(writeAdapter(file, { config: { ...config, lora }, adapter: new Map(), base: "" })).rejects.toThrow(
+    /^adapter folder .* is "not writable"\. Choose another folder\.$/,
+  );
+  await expect(writeAdapter(folder, { config, adapter: new Map(), base: "" })).rejects.toThrow("a model without an adapter");
+});
+
+test("an adapter of other settings is refused by the first that differs", async () => {
+  const lora = await settings({ layers_to_transform: [1] });
+  const wanted = (changes: object) => readAdapter(folder, { ...config, lora: { ...lora, ...changes } });
+  const hint = "Settings must be those of the adapter that training continues.";
+  for (const [changes, message] of [
+    [{ rank: 3 }, `lora.rank is 3; expected 2, as in ${folder}. ${hint}`],
+    [{ alpha: 5 }, `lora.alpha is 5; expected 4, as in ${folder}. ${hint}`],
+    [{ targets: ["k_proj"] }, `lora.targets is ["k_proj"]; expected ["q_proj"], as in ${folder}. ${hint}`],
+    [{ layers: undefined }, `lora.layers is missing; expected 1, as in ${folder}. ${hint}`],
+  ] as const)
+    await expect(wanted(changes)).rejects.toThrow(message);
 });
