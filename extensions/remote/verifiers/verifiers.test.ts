@@ -23,7 +23,7 @@ interface Run {
   readonly sampling: Record<string, number>;
 }
 type Send = (kind: "delta" | "reply", value: unknown) => void;
-type Answer = (run: Run, send: Send, socket: Socket) => unknown;
+type Answer = (run: Run, send: Send, socket: Socket, id: Buffer) => unknown;
 
 const chat = testChat("plain");
 const folder = mkdtempSync(join(tmpdir(), "verifiers-"));
@@ -65,7 +65,7 @@ async function serving(run: Answer, hello: Buffer = greeting()) {
             ]),
           );
         if (String(method) === "health") send("reply", { success: true, error: null });
-        else if (String(method) === "run") void run(decode(payload) as Run, send, socket);
+        else if (String(method) === "run") void run(decode(payload) as Run, send, socket, id);
       }
     });
   });
@@ -339,4 +339,65 @@ test("ZMTP frames are the specification's bytes, and are read wherever parts end
     }),
   );
   expect(() => new ZmtpReader(100).read(wire)).toThrow(/more than 100 bytes/);
+});
+
+test("a run says all that its program needs, and nothing more", async () => {
+  const asked: unknown[] = [];
+  const { address } = await serving(async (run, send) => {
+    asked.push(run);
+    await generate(run, prompt);
+    done(send);
+  });
+  await play(address);
+  await environment?.close?.();
+  const port = expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+  const client = {
+    ...{ type: "train", base_url: port, api_key_var: "RETROGRADE_NO_KEY", renderer_model_name: "x" },
+    headers: { "X-API-Key": expect.stringMatching(/^[\w-]{32}$/) },
+  };
+  const sampling = { temperature: 1, top_p: 1, max_tokens: 30 };
+  const data = { idx: 0, prompt: "Write a.", name: "letters" };
+  expect(asked).toEqual([{ task_data: data, client, model: "policy-0", sampling }]);
+  const other = await serving(async (run, send) => {
+    asked.push(run);
+    await generate(run, prompt);
+    done(send);
+  });
+  await play(other.address, { renderer: "qwen3", host: "localhost" }, { topK: 5 });
+  expect(asked[1]).toEqual({
+    ...{ task_data: data, model: "policy-0", sampling: { ...sampling, top_k: 5 } },
+    client: { ...client, base_url: expect.stringMatching(/^http:\/\/localhost:\d+\/v1$/), renderer: { name: "qwen3" } },
+  });
+});
+
+test("tasks are rows by their place; an episode is played by the environment's own program alone", async () => {
+  const made = createEnvironment("verifiers:tcp://h:1", { tasks: { train: file }, tokenizer: "x", concurrency: 3 });
+  expect(made).toMatchObject({ name: "verifiers:tcp://h:1", splits: ["train"], concurrency: 3 });
+  expect([await made.size("train"), await made.size("test")]).toEqual([2, 0]);
+  expect(await made.task("train", 0)).toEqual({
+    ...{ id: "train/0", kind: "letters", data: { idx: 0, prompt: "Write a.", name: "letters" } },
+  });
+  expect(await made.task("train", 1)).toEqual({ id: "train/1", data: { idx: 1, prompt: "Write b." } });
+  expect(await made.task("train", 2)).toEqual({ id: "train/2", data: {} });
+  expect(createEnvironment("verifiers:tcp://h:1", { tasks: {}, tokenizer: "x" })).not.toHaveProperty("concurrency");
+  const task = await made.task("train", 0);
+  expect(() => made.start(task, 0)).toThrow(/an episode of "verifiers:tcp:\/\/h:1" is "started by hand"; expected a rollout/);
+  await expect(async () => made.play?.(task, {} as never)).rejects.toThrow(
+    /is "not open"; expected open\(\) before the first episode/,
+  );
+});
+
+test.each<[string, readonly string[] | undefined, object | undefined, RegExp]>([
+  ["too few frames", ["reply"], undefined, /2 frames, expected 3/],
+  ["too many frames", ["reply", "a", "b"], undefined, /4 frames, expected 3/],
+  ["another form", undefined, { ok: true }, /success/],
+])("an answer with %s is malformed", async (_, frames, value, message) => {
+  const { address } = await serving((_, send, socket, id) => {
+    if (value !== undefined) return send("reply", value);
+    const parts = [id, ...(frames ?? []).map((each) => Buffer.from(each))];
+    socket.write(Buffer.concat(parts.map((each, i) => frame(each, { more: i < parts.length - 1 }))));
+  });
+  const { stopReason, error } = await play(address);
+  expect([stopReason, error]).toEqual(["environment-error", expect.stringMatching(message)]);
+  expect(error).toContain("expected messages of verifiers 0.4");
 });
