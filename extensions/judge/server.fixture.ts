@@ -7,7 +7,7 @@ const requestSchema = z.looseObject({
   model: z.string(),
   messages: z.array(z.object({ role: z.string(), content: z.string() })),
   temperature: z.number().optional(),
-  response_format: z.object({ type: z.string() }).optional(),
+  response_format: z.looseObject({ type: z.string() }).optional(),
 });
 
 export interface JudgeRequest extends z.infer<typeof requestSchema> {

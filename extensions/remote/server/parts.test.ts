@@ -219,12 +219,43 @@ test("requests of MCP are read, and answered by the codes of JSON-RPC", () => {
     });
 });
 
-test("the server describes its routes and its action", () => {
-  const { paths, info } = openapi("world") as { paths: Record<string, object>; info: { version: string } };
-  expect(info.version).toBe("1.0.0");
-  const by = (method: string) => Object.keys(paths).filter((path) => method in paths[path]);
-  expect(by("get")).toEqual(["/health", "/metadata", "/schema", "/state", "/list_environments", "/world/splits"]);
-  expect(by("post")).toEqual(["/reset", "/step", "/mcp", "/world/tasks", "/world/num_tasks", "/world/task", "/world/task_range"]);
-  expect(schemas.action.required).toEqual(["tool_name"]);
-  expect(schemas.action.properties.type).toEqual({ type: "string", const: "call_tool", default: "call_tool" });
+test("the server describes its routes, its action and its observations", () => {
+  const ok = { responses: { 200: { description: "Successful Response" } } };
+  const get = ["health", "metadata", "schema", "state", "list_environments", "world/splits"];
+  const post = ["reset", "step", "mcp", "world/tasks", "world/num_tasks", "world/task", "world/task_range"];
+  expect(openapi("world")).toEqual({
+    ...{ openapi: "3.1.0", info: { title: "world", version: "1.0.0" } },
+    paths: Object.fromEntries([
+      ...get.map((path) => [`/${path}`, { get: ok }]),
+      ...post.map((path) => [`/${path}`, { post: ok }]),
+    ]),
+  });
+  const metadata = { type: "object", additionalProperties: true, default: {} };
+  const [text, flag] = [{ type: "string" }, { type: "boolean" }];
+  expect(schemas).toEqual({
+    action: {
+      ...{
+        title: "CallToolAction",
+        description: "Calls a tool of the environment.",
+        type: "object",
+        additionalProperties: false,
+      },
+      properties: {
+        ...{ metadata, type: { type: "string", const: "call_tool", default: "call_tool" }, tool_name: text },
+        arguments: { type: "object", additionalProperties: true },
+      },
+      required: ["tool_name"],
+    },
+    observation: {
+      ...{ title: "CallToolObservation", type: "object" },
+      properties: { done: flag, reward: {}, metadata, tool_name: text, result: {}, error: {} },
+      required: ["tool_name"],
+    },
+    reset_observation: {
+      ...{ title: "TaskObservation", type: "object" },
+      properties: { done: flag, reward: {}, metadata, prompt: text },
+      required: ["prompt"],
+    },
+    state: { title: "State", type: "object", properties: { episode_id: text, step_count: { type: "integer" } } },
+  });
 });
