@@ -2,7 +2,7 @@ import "../../test/loopback.ts";
 import "../../test/clocked-engine.ts";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { layout } from "../../src/runs/layout.ts";
 import { createRun } from "../../src/runs/write.ts";
 import type { RunPlan } from "../../src/sdk/train.ts";
@@ -27,6 +27,7 @@ const reward = ({ task, answer }: { task: { prompt: string }; answer: unknown })
 let asked: string[] = [];
 const expert = ({ messages: [{ content }] }: TeacherRequest) => {
   asked.push(content);
+  vi.advanceTimersByTime(2000);
   return { content: content + content };
 };
 const trainingIn = (name: string, more: object = {}) => ({
@@ -62,7 +63,8 @@ test("a teacher's attempts are recorded, then learned, then reinforcement begins
     "  grpo      1 step of 2 tasks × 2 rollouts",
     "  measured  before, after sft and after grpo: 2 tasks, 2 attempts and a greedy one at each",
     `  folders   ${out}-demonstrations, ${out}-sft, ${out}; the same command continues`,
-    "About 0.0 s for the other 3 attempts",
+    // Two took four seconds by the clock, and four are played at a time.
+    "About 3.0 s for the other 3 attempts",
     "Demonstrations: 5 of 5 attempts kept, 5 conversations; 5 calls",
     "Answers: at most 64 tokens, about four times the longest demonstration (rollout.maxTokens)",
   ]);
@@ -128,7 +130,7 @@ test("limits, attempts and prices that were given are used", async () => {
     "  measured  nothing: evaluation.tasks is 0",
   ]);
   expect(said.slice(6)).toEqual([
-    "About 0.0 s for the other 4 attempts",
+    "About 8.0 s for the other 4 attempts",
     "Demonstrations: 8 of 8 attempts kept, 8 conversations; 8 calls",
   ]);
   expect(plans.map(({ config }) => config.rollout.maxTokens)).toEqual([33, 33]);
