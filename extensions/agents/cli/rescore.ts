@@ -128,7 +128,7 @@ function ofAgent(reward: AgentTraining["reward"]): Reward {
   });
 }
 
-function rescoredLines(
+export function rescoredLines(
   folder: string,
   { episodes, unscored, change, agreement, withheld, ...flips }: Rescored,
   show: number,
