@@ -9,7 +9,7 @@ import { connectionFailure, detailOf, statusError } from "./failures.ts";
 import { Credential } from "./key.ts";
 import { Sequence } from "./sequence.ts";
 import { limiter } from "./session.ts";
-import { Transport, type TransportOptions } from "./transport.ts";
+import { type TinkerLogEntry, Transport, type TransportOptions } from "./transport.ts";
 
 afterEach(() => void vi.useRealTimers());
 
@@ -436,3 +436,76 @@ test("a limiter runs as many as it may, forgets who left, and passes errors on",
   expect(task).toHaveBeenCalledTimes(1);
   await expect(limit(() => Promise.reject(new RangeError("x")), new AbortController().signal)).rejects.toThrow(RangeError);
 });
+
+const coded = (code: unknown, message = "inner") => Object.assign(new Error(message), { code });
+
+test.each<[string, unknown, string]>([
+  ["what is no error", "text", "text"],
+  ["a message", new Error("m"), "m"],
+  ["a code that is no text", coded(5), "inner"],
+  ["its own code", coded("E1"), "E1"],
+  ["its cause's code", new TypeError("f", { cause: coded("E2") }), "E2"],
+  ["the first of several addresses", new TypeError("f", { cause: new AggregateError([coded("E3"), coded("E4")]) }), "E3"],
+  ["none of several", new AggregateError([], "no address"), "no address"],
+  ["its cause's message", new TypeError("f", { cause: new Error("inner") }), "inner"],
+])("a broken connection is called by %s", async (_, thrown, failure) => {
+  vi.useFakeTimers();
+  const entries: TinkerLogEntry[] = [];
+  const { sent } = transport([], {
+    fetch: () => Promise.reject(thrown),
+    log: (entry) => entries.push(entry),
+    patienceMs: -1,
+  });
+  await ended(sent.send(call("x")));
+  expect(entries).toMatchObject([{ status: undefined, failure, attempt: 1, receivedBytes: 0 }]);
+});
+
+test("a pause that is no number of seconds is the client's own", async () => {
+  vi.useFakeTimers();
+  const { sent, pauses } = transport([status(429, { "retry-after": "soon" }), status(429, { "retry-after": "-5" }), status(200)]);
+  await ended(sent.send(call("x")));
+  expect(pauses()).toEqual([100, 200]);
+});
+
+test("a request has its own time, or the transport's; each that is late is sent again", async () => {
+  vi.useFakeTimers();
+  const signals: AbortSignal[] = [];
+  const fetch: TransportOptions["fetch"] = (_, { signal }) =>
+    new Promise((_, reject) => {
+      signals.push(signal);
+      signal?.addEventListener("abort", () => reject(new Error("aborted")));
+    });
+  const { sent } = transport([], { fetch, patienceMs: 1500 });
+  const late = sent.send(call("x")).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(999);
+  expect([signals.length, signals[0]?.aborted]).toEqual([1, false]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(signals[0]?.aborted).toBe(true);
+  await vi.runAllTimersAsync();
+  expect(await late).toMatchObject({ kind: "timeout", retry: "from-checkpoint" });
+  expect(signals).toHaveLength(2);
+  const short = sent.send({ ...call("x"), timeoutMs: 10, patienceMs: -1 }).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(10);
+  expect(await short).toMatchObject({ kind: "timeout" });
+});
+
+test.each(["before it is sent", "while it is on its way", "in a pause"])(
+  "a call that is cancelled %s ends at once",
+  async (when) => {
+    vi.useFakeTimers();
+    const stop = new AbortController();
+    const fetch: TransportOptions["fetch"] = async (_, { signal }) => {
+      if (when === "in a pause") return status(500);
+      if (signal?.aborted !== true) await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      throw new Error("aborted");
+    };
+    const { sent } = transport([], { fetch });
+    if (when === "before it is sent") stop.abort();
+    const cancelled = sent.send({ ...call("x"), signal: stop.signal }).catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(50);
+    stop.abort();
+    expect(await cancelled).toMatchObject({
+      ...{ kind: "cancelled", retry: "later", value: "cancelled", subject: when === "in a pause" ? "a repeat" : "x" },
+    });
+  },
+);

@@ -22,6 +22,7 @@ class FakeProcess {
       return new Promise((resolve) => {
         this.#end = () => resolve("crash");
       });
+    if (code.startsWith("slow ")) vi.advanceTimersByTime(Number(code.slice(5)));
     if (code === "wait") await new Promise<void>((resolve) => waits.push(resolve));
     if (code === "time" || code === "crash" || (code === "once" && started.length > 1)) {
       this.ended = true;
@@ -208,4 +209,41 @@ test("an interpreter that does not start is an error for who asked, and the next
   failures.push(new Error("no memory"));
   await expect(pool.run(history(), "x")).rejects.toThrow("no memory");
   expect(await output(pool.run(history(), "y"))).toBe("y");
+});
+
+test("a session is run again in the time of one call and twice what its cells took; none has more than its own and a call", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  try {
+    const cells = [
+      { code: "slow 900", ms: 200 },
+      { code: "slow 900", ms: 300 },
+      { code: "quick", ms: 0 },
+    ];
+    // The last one that was asked: another is started ahead of need.
+    const used = () => started.findLast(({ asked }) => asked.length > 0);
+    const limits = () => used()?.asked.map(({ timeoutMs }) => timeoutMs);
+    expect(await output(pool.run({ cells: [...cells] }, "next"))).toBe("slow 900 slow 900 quick next");
+    // Until 1000 + 2 (200 + 300) = 2000: 1000 + 200, then 2000 - 900, then 2000 - 1800, then a call's own.
+    expect(limits()).toEqual([1200, 1100, 200, 1000]);
+    const late: History = { cells: [...cells.slice(0, 2), { code: "slow 200", ms: 0 }, { code: "never", ms: 0 }] };
+    expect(await pool.run(late, "next")).toBe("lost");
+    expect([limits(), late.cells, used()?.ended]).toEqual([[1200, 1100, 200], [], true]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("a cell keeps the time that it took", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  try {
+    const a = history();
+    await pool.run(a, "slow 70");
+    await pool.run(a, "quick");
+    expect(a.cells).toEqual([
+      { code: "slow 70", ms: 70 },
+      { code: "quick", ms: 0 },
+    ]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
