@@ -206,3 +206,14 @@ test("an address whose path ends in /sse is asked in the older protocol at once"
   await expect(connect({ url: url.replace(/mcp$/, "sse/") })).rejects.toThrow(/not there/);
   expect(seen.map(({ method }) => method)).toEqual(["GET"]);
 });
+
+test("an answer of megabytes ends the connection, and the next call has another", async () => {
+  let floods = 1;
+  const { url, seen } = await serve(({ method }) =>
+    method === "tools/call" && floods-- > 0 ? said("x".repeat(10 * 2 ** 20)) : undefined,
+  );
+  const mcp = await connect({ url });
+  expect(await ask(mcp)).toMatch(/ended during the call, or cannot be reached: .*a message of more than 10485760 bytes/);
+  expect(await ask(mcp)).toBe("5");
+  expect(seen.filter(({ message }) => message?.method === "initialize")).toHaveLength(2);
+});

@@ -244,7 +244,8 @@ test("a call that is late is given up; a server that answers a ping stays, and o
   const { tools } = await servedTools({ command: "serve" }, settings({ timeoutMs: 20 }), program.start);
   const call = async () => tools[0]?.execute({}, { signal });
   await expect(Promise.all([call(), call()])).rejects.toThrow("no answer within 20 ms");
-  await vi.waitFor(() => expect(asked.filter((method) => method === "ping").length).toBeGreaterThan(0));
+  // Both calls wait for one answer.
+  await vi.waitFor(() => expect(asked.filter((method) => method === "ping")).toHaveLength(1));
   expect(program.log).toHaveLength(1);
   silent = true;
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
@@ -274,4 +275,46 @@ test("a server that does not start says why: the end of its error stream, and wh
   await expect(servedTools({ command: "serve" }, settings({ startMs: 20 }), silent.start)).rejects.toMatchObject({
     hint: "no answer within 20 ms. npx and uvx install before they start it: startMs gives it longer.",
   });
+});
+
+test("what broke a connection is said once, beside what ended the call", async () => {
+  const program = programOf();
+  speaks(program, (method) => {
+    if (method !== "tools/call") return "usual";
+    program.child.stdin.emit("error", new Error("the pipe broke"));
+    // A line that is no message is of no account.
+    program.says('{"id":3}\n');
+    setImmediate(() => setImmediate(program.exit));
+    return undefined;
+  });
+  const { tools } = await servedTools({ command: "serve" }, settings(), program.start);
+  const error = await (async () => tools[0]?.execute({}, { signal }))().catch((thrown: Error) => thrown.message);
+  expect(error).toMatch(/^the MCP server test ended during the call, or cannot be reached: .*: the pipe broke$/);
+});
+
+test("one server is started for all who ask at once, and another for who asks after it ended", async () => {
+  const programs = [programOf(), programOf()];
+  for (const program of programs) speaks(program, () => "usual");
+  let starts = 0;
+  const start: typeof startGroup = (...given) => (programs[starts++] ?? programOf()).start(...given);
+  const { tools, close } = await servedTools({ command: "serve" }, settings(), start);
+  const call = async () => tools[0]?.execute({}, { signal });
+  expect([await Promise.all([call(), call()]), starts]).toEqual([["5", "5"], 1]);
+  programs[0]?.exit();
+  expect([await Promise.all([call(), call()]), starts]).toEqual([["5", "5"], 2]);
+  await close();
+  await close();
+});
+
+test("a server without tools, or whose list does not come, is ended", async () => {
+  for (const [list, value] of [
+    [{ tools: [] }, "without tools"],
+    [{ tools: [{ name: "t", inputSchema: { type: "object" }, execution: { taskSupport: "required" } }] }, "without tools"],
+    [{ tools: "none" }, "not there"],
+  ] as const) {
+    const program = programOf();
+    speaks(program, (method) => (method === "tools/list" ? list : "usual"));
+    await expect(servedTools({ command: "serve" }, settings(), program.start)).rejects.toMatchObject({ value });
+    expect(program.log.at(-1)).toBe("end 2000");
+  }
 });
