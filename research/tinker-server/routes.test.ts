@@ -41,12 +41,12 @@ function served() {
   };
   const post = async (name: string, body: object = {}) => {
     const reply = await raw(name, Buffer.from(JSON.stringify(body)));
-    return "json" in reply ? (reply.json as Record<string, unknown>) : reply;
+    return ("json" in reply ? reply.json : reply) as Record<string, unknown>;
   };
   /** What a request came to in the end. */
   const result = async (acknowledged: unknown) => {
     const { request_id } = acknowledged as { request_id: string };
-    return (await post("retrieve_future", { request_id })) as Record<string, unknown>;
+    return post("retrieve_future", { request_id });
   };
   const refused = async (name: string, body: object) =>
     post(name, body).then(

@@ -77,7 +77,8 @@ function runAll(lab: Laboratory, screen: Screen): CellResult[] {
   }
 }
 
-function overview(settings: LabSettings, results: readonly CellResult[]): string[] {
+/** What a run of the whole grid prints. */
+export function overview(settings: LabSettings, results: readonly CellResult[]): string[] {
   const { seed, turns, contexts, actions, tokens, answers, problems, updates } = settings;
   const run = results.filter(({ status }) => status === "run").length;
   return [
