@@ -7,7 +7,7 @@ import { EngineError, ModelError } from "../../../src/core/errors.ts";
 import { numbersInTurn } from "../machine/turns.ts";
 import { readSafetensors, writeSafetensors } from "../model/safetensors.ts";
 import { AdamW } from "./adamw.ts";
-import { gradientNorm } from "./host-adamw.ts";
+import { gradientNorm, nonFiniteGradient, scalesOf } from "./host-adamw.ts";
 import { ParameterStore } from "./parameter-store.ts";
 
 const golden = new URL("../../../test/golden/", import.meta.url);
@@ -119,4 +119,58 @@ test("moments take no memory before they are asked for, and the event loop turns
   void optimiser.tensors().then(() => (ended = true));
   for (; !ended; turns++) await new Promise((resolve) => setImmediate(resolve));
   expect(turns).toBeGreaterThanOrEqual(2 * 3);
+});
+
+test("a step's scales are those of the paper, by hand", () => {
+  const options = { learningRate: 0.1, beta1: 0.5, beta2: 0.75, weightDecay: 0.2, clipNorm: 1 };
+  const scales = scalesOf(options, 2, 4);
+  expect(scales.clipScale).toBeCloseTo(1 / 4, 6);
+  expect(scales.clipScale).toBe(1 / (4 + 1e-6));
+  expect(scales.decay).toBe(1 - 0.1 * 0.2);
+  expect(scales.stepSize).toBe(0.1 / (1 - 0.25));
+  expect(scales.secondScale).toBe(1 / Math.sqrt(1 - 0.75 ** 2));
+  expect(scalesOf(options, 1, 0.5).clipScale).toBe(1);
+});
+
+test("a gradient's norm counts every number, whatever is left of four", async () => {
+  for (const length of [0, 1, 3, 4, 5, 8, 11]) {
+    const numbers = Float32Array.from({ length }, (_, i) => i + 1);
+    const squares = (length * (length + 1) * (2 * length + 1)) / 6;
+    expect(await gradientNorm(new Map([["a", numbers]]))).toBeCloseTo(Math.sqrt(squares), 9);
+    expect(
+      await gradientNorm(
+        new Map([
+          ["a", numbers],
+          ["b", numbers],
+        ]),
+      ),
+    ).toBeCloseTo(Math.sqrt(2 * squares), 9);
+  }
+});
+
+test("what was remembered is put back, the numbers, moments and steps, until it is remembered again", async () => {
+  const parameters = float32(trace.initial);
+  const optimiser = new AdamW(stored(parameters));
+  const step = (i: number) =>
+    optimiser.step(stored(float32(trace.steps[i]?.gradients ?? {})), { ...trace.settings, learningRate: 0.1 });
+  await step(0);
+  const back = await optimiser.remember();
+  const copies = () => new Map([...parameters].map(([name, values]) => [name, values.slice()]));
+  await step(1);
+  const after = copies();
+  expect(optimiser.steps).toBe(2);
+  for (let i = 0; i < 2; i++) {
+    await back();
+    expect(optimiser.steps).toBe(1);
+    await step(1);
+    expect(copies()).toEqual(after);
+  }
+  await optimiser.remember();
+  await expect(back()).rejects.toThrow("a copy that a later one has overwritten");
+});
+
+test("a gradient of all parameters that is not finite is refused with what to do", () => {
+  expect(nonFiniteGradient().message).toBe(
+    'gradient of all parameters is "not finite"; expected finite numbers. Lower the learning rate, or look at the rewards and log-probs of this step.',
+  );
 });
