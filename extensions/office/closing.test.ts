@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { expect, test } from "vitest";
 import { type Random, randomStream } from "../../src/core/random.ts";
 import { isRefusal, paraphrasesOf, saysTheSame } from "./closing.ts";
@@ -111,4 +112,59 @@ test("every honest paraphrase that the grammar makes is rewarded, and none of an
     }
     expect(paraphrasesOf(closing).length, closing).toBeGreaterThan(4);
   }
+});
+
+test("the sentences that count are those that results were measured with, the expert's first", () => {
+  const digest = (value: unknown) => createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 16);
+  const closings = [
+    ...["Paid Ana Kim 45.", "Told Ana Kim.", "Sent Ana Kim a parcel.", "Shared Report with Ana Kim.", "Report is in Drafts."],
+    ...["The bill Report is gone.", "Review has a flex room.", "Review is on Monday at 14:30.", "Review on Monday is off."],
+    ...["Ana Kim sits at 45.", "Sorry, I cannot find Zed.", "Sorry, pay is closed.", "Sorry, Report is locked."],
+    ...["Sorry, Report is private.", "Sorry, the room is fixed.", "Sorry, I cannot."],
+  ];
+  const found = closings.map((closing) => {
+    const all = paraphrasesOf(closing);
+    expect(`${all[0]?.toLowerCase()}.`).toBe(closing.toLowerCase());
+    expect(new Set(all).size).toBe(all.length);
+    return `${closing} ${all.length}, ${digest(all)}`;
+  });
+  expect(found).toMatchInlineSnapshot(`
+    [
+      "Paid Ana Kim 45. 68, cea58f232240422f",
+      "Told Ana Kim. 56, 8d86041c4d77b7b2",
+      "Sent Ana Kim a parcel. 40, f75eca060bb78974",
+      "Shared Report with Ana Kim. 28, 2b4e784415e0e6e9",
+      "Report is in Drafts. 140, 59b7be343623ab7e",
+      "The bill Report is gone. 60, 57dcdd5422fa0364",
+      "Review has a flex room. 24, fa80211357ea5158",
+      "Review is on Monday at 14:30. 36, 742e559f9ed72b71",
+      "Review on Monday is off. 48, 87b4f6653c8da6d8",
+      "Ana Kim sits at 45. 16, 241366cab804ebc6",
+      "Sorry, I cannot find Zed. 26, 307ef8e1adcb1634",
+      "Sorry, pay is closed. 8, 052f0ad50bf085f3",
+      "Sorry, Report is locked. 9, 4a29a41c069f168c",
+      "Sorry, Report is private. 9, 4c9b6dc65f3cf2d2",
+      "Sorry, the room is fixed. 7, e8c1b5e9069eaefd",
+      "Sorry, I cannot. 5, e49a64ee8dfb3566",
+    ]
+  `);
+  expect(paraphrasesOf("Something else.")).toEqual(["Something else."]);
+});
+
+test("words of refusal are refusals, as words of their own", () => {
+  const refusals = [
+    ...["Sorry.", "I cannot", "I can't", "I can not", "unable to", "not found", "no such file", "I could not", "I couldn't"],
+    ...["it does not exist", "it doesn't exist", "SORRY"],
+  ];
+  expect(refusals.filter((words) => !isRefusal(words))).toEqual([]);
+  expect(["Done.", "sorrys", "I can", "found", "exists", "such a file"].filter(isRefusal)).toEqual([]);
+});
+
+test("case, white space and one sign at the end say nothing", () => {
+  const closing = "Paid Ana Kim 45.";
+  for (const words of ["  paid  ana kim\n45 ", "PAID ANA KIM 45!", "Paid Ana Kim 45"])
+    expect(saysTheSame(words, closing)).toBe(true);
+  for (const words of ["Paid Ana Kim 45..", "Paid Ana Kim 46.", "Paid Ana Kim 45?", "paidana kim 45"])
+    expect(saysTheSame(words, closing)).toBe(false);
+  expect(saysTheSame("something ELSE", "Something else.")).toBe(true);
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { readConversations } from "../../../src/training/supervised/conversations.ts";
 import { addConversationFormats } from "../../../src/training/supervised/formats.ts";
+import { chatRow } from "./dataset-rows.ts";
 import { conversationFormats } from "./formats.ts";
 
 addConversationFormats(conversationFormats);
@@ -155,4 +156,134 @@ test.each([
     { role: "user", content: "Sure?" },
     { role: "assistant", content: "7" },
   ]);
+});
+
+/** A row as a line of the OpenAI chat format, or why it is none. */
+function row(value: unknown): unknown {
+  try {
+    return chatRow(value, "item 1");
+  } catch (error) {
+    return String(error);
+  }
+}
+
+test("roles of ShareGPT are those of the OpenAI format, and others stay", () => {
+  const roles = [
+    "human",
+    "gpt",
+    "chatgpt",
+    "model",
+    "observation",
+    "function_response",
+    "system",
+    "user",
+    "assistant",
+    "tool",
+    "x",
+  ];
+  const conversations = roles.map((from) => ({ from, value: from }));
+  const { messages } = row({ conversations }) as { readonly messages: readonly { readonly role: string }[] };
+  expect(messages.map(({ role }) => role)).toEqual([
+    ...["user", "assistant", "assistant", "assistant", "tool", "tool", "system", "user", "assistant", "tool", "x"],
+  ]);
+});
+
+test("a row becomes messages, tools and a mask, and nothing else", () => {
+  const said = [{ from: "gpt", value: "a", weight: 0, loss: false }];
+  expect(row({ conversations: said, system: "s", tools: '[{"name":"t"}]', loss_mask: [1], id: 7 })).toEqual({
+    messages: [{ role: "assistant", content: "a", weight: 0, loss: false }],
+    system: "s",
+    tools: [{ name: "t" }],
+    loss_mask: [1],
+  });
+  expect(row({ conversations: said, tools: "", system: null })).toEqual({
+    messages: [{ role: "assistant", content: "a", weight: 0, loss: false }],
+    system: null,
+    tools: undefined,
+  });
+  expect(row({ conversations: said, tools: [], loss_mask: null })).toEqual({
+    messages: [{ role: "assistant", content: "a", weight: 0, loss: false }],
+    system: undefined,
+    tools: undefined,
+  });
+  expect(row({ instruction: "q", output: "a", text: "q a", history: [["h", "i"]] })).toEqual({
+    messages: ["h", "i", "q", "a"].map((content, i) => ({ role: i % 2 === 0 ? "user" : "assistant", content })),
+    system: undefined,
+  });
+  expect(row({ prompt: [{ role: "user", content: "q" }], completion: "a", tools: ["t"] })).toEqual({
+    messages: [
+      { role: "user", content: "q" },
+      { role: "assistant", content: "a" },
+    ],
+    tools: ["t"],
+  });
+});
+
+test("what is no row of a known form is returned as it is", () => {
+  for (const other of [3, null, "text", { prompt: "a" }, { other: 1 }]) expect(row(other)).toBe(other);
+  expect(row({ messages: [], tools: '["t"]', prompt: undefined })).toEqual({ messages: [], tools: ["t"] });
+  expect(row({ messages: [{ role: "user", content: "q" }], prompt: "q", tools: ["t"] })).toEqual({
+    messages: [{ role: "user", content: "q" }],
+    tools: ["t"],
+  });
+  const other = { messages: [{ role: "assistant", content: "q" }], prompt: "q" };
+  expect(row(other)).toEqual(other);
+  expect(row({ conversations: [{ role: "user", content: "q" }], tools: "[]", more: 1 })).toEqual({
+    messages: [{ role: "user", content: "q" }],
+    tools: undefined,
+    more: 1,
+  });
+});
+
+test("calls are one or a list, and a result is of the call before it, or the next of several", () => {
+  const call = (name: string) => ({ name, arguments: { of: name } });
+  const conversations = [
+    { from: "observation", value: "0" },
+    { from: "function_call", value: JSON.stringify([call("a"), call("b")]), train: false },
+    ...["1", "2", "3"].map((value) => ({ from: "observation", value })),
+    { from: "function_call", value: JSON.stringify(call("c")) },
+    ...["4", "5"].map((value) => ({ from: "observation", value })),
+  ];
+  const { messages } = row({ conversations }) as { readonly messages: readonly { readonly name?: string }[] };
+  expect(messages.map(({ name }) => name)).toEqual([undefined, undefined, "a", "b", "b", undefined, "c", "c"]);
+  expect(messages[1]).toEqual({
+    ...{ role: "assistant", train: false },
+    tool_calls: [{ function: call("a") }, { function: call("b") }],
+  });
+});
+
+test("rows that are no demonstrations are refused with what to do, and others by their field", () => {
+  expect(
+    [
+      { prompt: "q", chosen: "a", rejected: "b" },
+      { messages: [], label: false },
+      { messages: [], images: ["i"] },
+      { messages: [], videos: ["i"] },
+      { messages: [], audios: ["i"] },
+      { text: "t" },
+      { conversations: [] },
+      { conversations: [{ from: "gpt", value: 3 }] },
+      { instruction: "q", output: 3 },
+      { prompt: "q", completion: 3 },
+      { prompt: "q", completion: "a", tools: "{}" },
+      { conversations: [{ from: "function_call", value: "[]" }] },
+    ].map(row),
+  ).toMatchInlineSnapshot(`
+    [
+      "ConfigError: item 1 is "a preference"; expected a demonstration. sft learns all that the assistant says: keep the chosen answers alone, as messages.",
+      "ConfigError: item 1 is "a preference"; expected a demonstration. sft learns all that the assistant says: keep the chosen answers alone, as messages.",
+      "ConfigError: item 1 is "images or sound"; expected a demonstration. Models here read text alone.",
+      "ConfigError: item 1 is "images or sound"; expected a demonstration. Models here read text alone.",
+      "ConfigError: item 1 is "images or sound"; expected a demonstration. Models here read text alone.",
+      "ConfigError: item 1 is "a text alone"; expected a demonstration. sft learns what the assistant says in a conversation: give it messages.",
+      {
+        "messages": [],
+      },
+      "ConfigError: item 1: conversations.0.value is "Invalid input: expected string, received number"; expected a row of a known form. Leave the column out if it says nothing.",
+      "ConfigError: item 1: output is "Invalid input: expected string, received number"; expected a row of a known form. Leave the column out if it says nothing.",
+      "ConfigError: item 1: completion is "Invalid input: expected string, received number"; expected a row of a known form. Leave the column out if it says nothing.",
+      "ConfigError: item 1: tools is "{}"; expected ✖ Invalid input: expected array, received object.",
+      "ConfigError: item 1: conversations.0.value is "[]"; expected a call's name and arguments.",
+    ]
+  `);
 });
