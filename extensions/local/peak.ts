@@ -16,8 +16,8 @@ const short: Chain = { size: 256, products: 1, runs: 2 };
 const hardwareGflops = 1;
 
 /** Whether a GPU computes, and no driver in software. @throws EngineError if there is no such provider here */
-export async function isHardware(options: SessionOptions): Promise<boolean> {
-  return (await measure(short, options)) >= hardwareGflops;
+export async function isHardware(options: SessionOptions, timed = measure): Promise<boolean> {
+  return (await timed(short, options)) >= hardwareGflops;
 }
 
 /**
@@ -25,12 +25,17 @@ export async function isHardware(options: SessionOptions): Promise<boolean> {
  * A device that a first small product shows to be slower than any hardware is measured by that alone.
  * @throws EngineError if there is no such provider here
  */
-export async function measurePeak({ threads, provider = "cpu" }: SessionOptions): Promise<number> {
-  const first = provider === "cpu" ? Number.POSITIVE_INFINITY : await measure(short, { threads, provider });
-  return first < hardwareGflops ? first : measure(long, { threads, provider });
+export async function measurePeak({ threads, provider = "cpu" }: SessionOptions, timed = measure): Promise<number> {
+  const first = provider === "cpu" ? Number.POSITIVE_INFINITY : await timed(short, { threads, provider });
+  return first < hardwareGflops ? first : timed(long, { threads, provider });
 }
 
-async function measure({ size, products, runs }: Chain, options: SessionOptions): Promise<number> {
+/** @param now milliseconds */
+export async function measure(
+  { size, products, runs }: Chain,
+  options: SessionOptions,
+  now: () => number = () => performance.now(),
+): Promise<number> {
   const graph = new Graph();
   const weights = graph.constant(new Float32Array(size * size).fill(1 / size), [size, size]);
   let value = graph.input("x", [size, size]);
@@ -42,9 +47,9 @@ async function measure({ size, products, runs }: Chain, options: SessionOptions)
     const x = { data: new Float32Array(size * size).fill(1), shape: [size, size] };
     let best = Number.POSITIVE_INFINITY;
     for (let i = 0; i < runs; i++) {
-      const started = performance.now();
+      const started = now();
       await session.run({ x }, ["y"]);
-      best = Math.min(best, (performance.now() - started) / 1000);
+      best = Math.min(best, (now() - started) / 1000);
     }
     return (2 * size ** 3 * products) / best / 1e9;
   } finally {

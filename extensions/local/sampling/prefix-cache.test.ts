@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { PrefixCache, type Segment } from "./prefix-cache.ts";
+import { emptySegment, type Places, PrefixCache, type Segment } from "./prefix-cache.ts";
 
 const heads = 2;
 const bytesPerToken = 2 * heads * 4;
@@ -118,4 +118,67 @@ test("a sequence that grows is copied from where it grew", () => {
   grow([1, 2, 3, 4]);
   grow([1, 9]);
   expect(from).toEqual([0, 3, 1]);
+});
+
+test("a sequence that a slot holds too is dropped first where both together are over the limit, and its slot gives it back", () => {
+  const cache = new PrefixCache(heads, 8 * bytesPerToken);
+  store(cache, "a", [1, 2, 3]);
+  store(cache, "b", [1, 2, 4]);
+  store(cache, "c", [5]);
+  expect([cache.bytes / bytesPerToken, cache.lengthOf("a"), cache.lengthOf("none"), cache.users]).toEqual([5, 3, 0, 3]);
+  cache.isInSlot("a");
+  cache.isInSlot("none");
+  cache.makeRoom(3 * bytesPerToken);
+  expect(cache.lengthOf("a")).toBe(3); // just as much as there is room for
+  cache.makeRoom(3 * bytesPerToken + 1);
+  // What b shares with it stays.
+  expect([cache.bytes / bytesPerToken, cache.lengthOf("a"), cache.lengthOf("b")]).toEqual([4, 2, 3]);
+  cache.makeRoom(100 * bytesPerToken);
+  expect(cache.bytes / bytesPerToken).toBe(4); // others that wait are not dropped for slots
+  store(cache, "a", [1, 2, 3]);
+  cache.isInSlot("a");
+  cache.release("a");
+  cache.makeRoom(100 * bytesPerToken);
+  expect([cache.bytes / bytesPerToken, cache.users]).toEqual([5, 2]);
+});
+
+test("large segments have memory of their own, which is given back when they are cut, dropped or cleared", () => {
+  const sizes = { keys: [2 ** 17], values: [2 ** 17] };
+  const large = emptySegment([1, 2], heads, sizes);
+  expect([large.keys[0]?.length, large.memory?.array.length]).toEqual([2 ** 19, 2 ** 20]);
+  const small = emptySegment([1], 1, { keys: [2 ** 17], values: [2 ** 17 - 1] });
+  expect(small.memory).toBeUndefined();
+  expect(emptySegment([1], 1, sizes).memory).toBeDefined();
+
+  const cache = new PrefixCache(heads, Number.POSITIVE_INFINITY);
+  large.keys[0]?.fill(1);
+  cache.store("a", [1, 2], () => large);
+  cache.store("b", [1, 3], () => emptySegment([3], heads, sizes));
+  expect(large.memory?.array.length).toBe(0);
+  const [first, second] = cache.longest([1, 2]).map(({ segment: piece }) => piece);
+  expect([first?.tokens, second?.tokens]).toEqual([[1], [2]]);
+  expect([first?.keys[0]?.every((x) => x === 1), second?.keys[0]?.every((x) => x === 1)]).toEqual([true, true]);
+  cache.clear();
+  expect([first?.memory?.array.length, second?.memory?.array.length]).toEqual([0, 0]);
+  expect([cache.bytes, cache.users, cache.longest([1, 2])]).toEqual([0, 0, []]);
+});
+
+test("places on a device are parts of what was stored, and free when a segment is dropped", () => {
+  const freed: number[][] = [];
+  const places = (at: readonly number[]): Places => ({
+    at: Int32Array.from(at),
+    bytes: 10 * at.length,
+    part: (from, to) => places(at.slice(from, to)),
+    free: () => void freed.push([...at]),
+  });
+  const cache = new PrefixCache(heads, 50);
+  const keep = (key: string, tokens: readonly number[], at: readonly number[]) =>
+    cache.store(key, tokens, (from) => ({ tokens: tokens.slice(from), keys: [], values: [], places: places(at.slice(from)) }));
+  keep("a", [1, 2, 3], [7, 8, 9]);
+  keep("b", [1, 5], [0, 4]);
+  expect([cache.bytes, freed]).toEqual([40, []]);
+  keep("c", [6, 6], [2, 3]); // 60 bytes: what was used longest ago makes room
+  expect([cache.bytes, freed]).toEqual([40, [[8, 9]]]);
+  cache.clear();
+  expect(freed.slice(1)).toEqual([[7], [4], [2, 3]]);
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { GrowableFloats } from "../machine/growable.ts";
+import { hostMemory } from "./kv-cache.ts";
 import { RowPools } from "./row-pools.ts";
 
 const shape = { layers: 2, kvHeads: 2, headDim: 2 };
@@ -105,4 +106,57 @@ test("a pool's view has all the rows that it had when a run began, also after on
   expect([1, 2].map((slot) => held()?.[slot * size])).toEqual([200, 300]);
   await pools.settle();
   expect([pools.size, pools.pools()[0]?.view().keys[0]?.[0]]).toEqual([2, 300]);
+});
+
+test("a row without a slot is an error, and slots of a device do not mix with these", async () => {
+  const pools = new RowPools<Row>(shape, shortest);
+  const row: Row = { tokens: [] };
+  await expect(pools.reserve(row, 1)).rejects.toThrow("a row without a slot");
+  expect(() => pools.viewOf(row)).toThrow("a row without a slot");
+  const here = hostMemory(shape);
+  const there = new RowPools<Row>(shape, shortest, undefined, { ...here, view: () => undefined });
+  await there.add([{ row, tokens: 1 }]);
+  expect(there.viewOf(row)).toBeUndefined();
+  const [pool] = there.pools();
+  expect(() => pool?.view()).toThrow("slots that are on a device");
+});
+
+test("one row is seen where it lies, and where memory is short its slot is given back at once", async () => {
+  const of = async (isShort: () => boolean) => {
+    const pools = new RowPools<Row>(shape, shortest, isShort);
+    const rows = Array.from({ length: 8 }, (): Row => ({ tokens: [] }));
+    await pools.add(rows.map((row) => ({ row, tokens: 1 })));
+    const bytes = pools.bytes / 8;
+    for (const [i, row] of rows.entries()) {
+      await pools.append([{ of: row, row: 0, count: 1 }], entries([i + 1]));
+      row.tokens.push(i + 1);
+    }
+    const view = pools.viewOf(rows[3] ?? { tokens: [] });
+    expect([view?.capacity, view?.keys[0]?.[0], view?.keys[0]?.length]).toEqual([64, 400, shape.kvHeads * 64 * shape.headDim]);
+    for (const row of rows.slice(0, 5)) pools.remove(row);
+    expect([pools.size, pools.rows.length]).toEqual([3, 3]);
+    await pools.settle();
+    for (const row of rows.slice(5)) await expectHeld(pools, row);
+    const held = pools.bytes / bytes;
+    pools.clear();
+    expect([pools.size, pools.bytes, pools.pools()]).toEqual([0, 0, []]);
+    return held;
+  };
+  expect([await of(() => false), await of(() => true)]).toEqual([8, 3]);
+});
+
+test("a row's slot is another's once they are replaced, and pools come shorter ones first", async () => {
+  const pools = new RowPools<Row>(shape, shortest);
+  const [long, short, other]: Row[] = [1, 2, 3].map(() => ({ tokens: [] }));
+  await pools.add([
+    { row: long as Row, tokens: 40 },
+    { row: short as Row, tokens: 4 },
+  ]);
+  pools.replace(long as Row, other as Row);
+  expect([pools.has(long as Row), pools.has(other as Row)]).toEqual([false, true]);
+  expect(pools.pools().map(({ rows, capacity }) => [rows, capacity])).toEqual([
+    [[short], 64],
+    [[other], 64],
+  ]);
+  expect(pools.rows).toEqual([short, other]);
 });

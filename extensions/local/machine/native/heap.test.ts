@@ -23,3 +23,29 @@ test("what lies free between what is held leaves the process, where the C librar
   expect(before - process.memoryUsage.rss()).toBeGreaterThan(60e6); // of 120e6
   for (const { held } of blocks) free(held);
 });
+
+test("without glibc nothing is given back, and what goes wrong in it is thrown", async () => {
+  const missing = {
+    load: () => {
+      throw new Error("libc.so.6: cannot open shared object file");
+    },
+  };
+  expect(await heapOf(missing as never)()).toBeUndefined();
+  const asked: unknown[] = [];
+  const trimming = (error: unknown) => ({
+    load: (library: string) => ({
+      func: (signature: string) => ({
+        async: (bytes: number, done: (error: unknown) => void) => {
+          asked.push([library, signature, bytes]);
+          done(error);
+        },
+      }),
+    }),
+  });
+  const on = (error: unknown) => heapOf(trimming(error) as never, "linux")();
+  expect(await on(null)).toBeUndefined();
+  await expect(on(new Error("no thread"))).rejects.toThrow("no thread");
+  expect(asked).toEqual([1, 2].map(() => ["libc.so.6", "int malloc_trim(size_t pad)", 0]));
+  await heapOf(trimming(null) as never, "darwin")();
+  expect(asked.length).toBe(2);
+});
