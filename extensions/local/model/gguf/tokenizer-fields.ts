@@ -67,13 +67,14 @@ export function tokenizerFields(companions: Model["companions"], config: ModelCo
   for (const { id, content } of added) texts.set(id, content);
   const kinds = new Map(added.map(({ id, special }) => [id, special ? tokenKinds.control : tokenKinds.user]));
   const all = Array.from({ length: config.vocabSize }, (_, id) => texts.get(id));
-  const idOf = (text: string | null | undefined) => all.indexOf(text ?? undefined);
+  // No name is no id: an id that nothing has is undefined, too.
+  const idOf = (text: string | null | undefined) => (text ? all.indexOf(text) : -1);
   const [eos, ...others] = config.eosTokenIds;
   const ids = {
-    bos: named.bos_token && idOf(named.bos_token),
+    bos: idOf(named.bos_token),
     eos: eos ?? idOf(named.eos_token),
     eot: others[0],
-    padding: named.pad_token && idOf(named.pad_token),
+    padding: idOf(named.pad_token),
   };
   const files = { default: "chat_template.jinja", tool_use: "additional_chat_templates/tool_use.jinja" };
   const templates = Object.entries(files).flatMap(([name, file]) => {
