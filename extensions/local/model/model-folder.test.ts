@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ModelError } from "../../../src/core/errors.ts";
 import { randomStream } from "../../../src/core/random.ts";
 import { type ModelConfig, parameterShapes } from "./model-config.ts";
-import { initialiseModel, loadModel, saveModel } from "./model-folder.ts";
+import { initialiseModel, loadModel, readModelConfig, saveModel, storedType } from "./model-folder.ts";
 import { readSafetensors, type Tensor, writeSafetensors } from "./safetensors.ts";
 
 const golden = (name: string) => new URL(`../../../test/golden/models/${name}`, import.meta.url).pathname;
@@ -157,4 +157,44 @@ test("a folder that is none, and a config that is not JSON, say what to check", 
   await cp(golden("qwen3"), path, { recursive: true });
   await writeFile(join(path, "config.json"), (await readFile(join(path, "config.json"), "utf8")).slice(0, -10));
   await expect(loadModel(path)).rejects.toThrow(/config.json is "malformed"/);
+});
+
+test("a folder that cannot be written is refused, and one that is read lists what it lacks", async () => {
+  const file = join(folder, "a file");
+  await writeFile(file, "");
+  const model = initialiseModel(tiny, randomStream(1));
+  await expect(saveModel(file, model, { dtype: "float32" })).rejects.toThrow(
+    `model folder ${file} is "not writable". Choose another folder.`,
+  );
+  await expect(readModelConfig(join(folder, "none.json"))).rejects.toThrow(
+    /none\.json is "not readable \(.*\)"; expected a JSON file\. Check the model folder\.$/,
+  );
+});
+
+test("weights are written in the type that their settings name, and have another name in newer files", async () => {
+  const model = initialiseModel(tiny, randomStream(1));
+  expect(storedType(model)).toBe("float32");
+  expect([{ dtype: "bfloat16", torch_dtype: "float16" }, { torch_dtype: "float16" }, { dtype: "int8" }].map(stored)).toEqual([
+    ...["bfloat16", "float16", "float32"],
+  ]);
+  await saveModel(
+    join(folder, "newer"),
+    { ...model, configFile: { ...model.configFile, dtype: "float32" } },
+    { dtype: "float16" },
+  );
+  const { configFile } = await loadModel(join(folder, "newer"));
+  expect([configFile.dtype, configFile.torch_dtype, storedType({ configFile })]).toEqual(["float16", undefined, "float16"]);
+});
+const stored = (configFile: Record<string, unknown>) => storedType({ configFile });
+
+test("biases begin at 0, and Gemma's norms at 0, since 1 is added to them", () => {
+  const valuesOf = (changes: Partial<ModelConfig>, kind: RegExp) => {
+    const { parameters } = initialiseModel({ ...tiny, ...changes }, randomStream(1));
+    const some = [...parameters].filter(([name]) => kind.test(name));
+    expect(some.length).toBeGreaterThan(0);
+    return new Set(some.flatMap(([, { data }]) => [...data]));
+  };
+  expect(valuesOf({ attentionBias: true }, /bias$/)).toEqual(new Set([0]));
+  expect(valuesOf({}, /norm\.weight$/)).toEqual(new Set([1]));
+  expect(valuesOf({ normOffset: true }, /norm\.weight$/)).toEqual(new Set([0]));
 });

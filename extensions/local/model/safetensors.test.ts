@@ -141,3 +141,60 @@ test("a failed write leaves the old file and no temporary one", async () => {
   expect(await readSafetensors(file)).toEqual(twoTensors);
   expect(await readdir(path)).toEqual(["x.safetensors"]);
 });
+
+test("a file is eight bytes of a length, a header that is filled up to eight, and the numbers", async () => {
+  const file = join(folder, "bytes.safetensors");
+  await writeSafetensors(file, new Map([["x", { shape: [2], data: Float32Array.of(1, -2) }]]), { dtype: "float32" });
+  const bytes = await readFile(file);
+  const length = Number(bytes.readBigUInt64LE());
+  expect([length % 8, bytes.length]).toEqual([0, 8 + length + 8]);
+  const header = '{"__metadata__":{"format":"pt"},"x":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}';
+  expect(bytes.subarray(8, 8 + length).toString()).toBe(header.padEnd(length));
+  expect(length - header.length).toBeLessThan(8);
+  expect([bytes.readFloatLE(8 + length), bytes.readFloatLE(12 + length)]).toEqual([1, -2]);
+});
+
+test("types that are not floats, and headers that are too long, are refused with what to do", async () => {
+  const file = join(folder, "other.safetensors");
+  const write = async (json: string, length = Buffer.byteLength(json), data = 4) => {
+    const prefix = Buffer.alloc(8);
+    prefix.writeBigUInt64LE(BigInt(length));
+    await writeFile(file, Buffer.concat([prefix, Buffer.from(json), Buffer.alloc(data)]));
+    return readSafetensors(file);
+  };
+  const entry = (dtype: string) => JSON.stringify({ a: { dtype, shape: [4], data_offsets: [0, 4] } });
+  await expect(write(entry("I8"))).rejects.toThrow(
+    `type of tensor a in ${file} is "I8"; expected "F32", "F16" or "BF16". Quantised or integer weights are not supported: use the float version of the model.`,
+  );
+  await expect(write("{}", 7)).rejects.toThrow(
+    `header length of ${file} is 7; expected at most 6, as the file has 14 bytes. It is truncated, or no safetensors file. Copy or download the file again.`,
+  );
+  const largest = 25 * 2 ** 20;
+  await expect(write(" ".repeat(largest + 1))).rejects.toThrow(
+    `header length of ${file} is ${largest + 1}; expected at most ${largest} bytes. Copy or download the file again.`,
+  );
+  await expect(write("{}")).rejects.toThrow(
+    `size of ${file} is 14; expected 10 bytes, from its header. Copy or download the file again.`,
+  );
+  await expect(readSafetensors(join(folder, "none"))).rejects.toThrow(
+    /none is "not readable \(.*\)"; expected a safetensors file/,
+  );
+});
+
+test("tensors that are taken over keep their shapes, and have no numbers here", async () => {
+  const file = join(folder, "taken.safetensors");
+  await writeSafetensors(file, twoTensors, { dtype: "float32" });
+  const seen: unknown[] = [];
+  const read = await readSafetensors(file, (name, { data }) => {
+    seen.push([name, data.length]);
+    return name === "first";
+  });
+  expect(seen).toEqual([
+    ["first", 6],
+    ["second", 2],
+  ]);
+  expect([...read].map(([name, { shape, data }]) => [name, shape, data.length])).toEqual([
+    ["first", [2, 3], 0],
+    ["second", [2], 2],
+  ]);
+});
