@@ -9,8 +9,6 @@ import { layout } from "./layout.ts";
 import { readLines } from "./read.ts";
 import { schemaVersion, versionSchema } from "./schema.ts";
 
-export const phases = ["evaluate", "rollout", "reward", "update", "checkpoint"] as const;
-
 /** `live.json`: what a run's process is doing now. */
 const liveSchema = z.object({
   schema: versionSchema,

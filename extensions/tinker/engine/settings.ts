@@ -20,5 +20,3 @@ export const tinkerSettings = z.strictObject({
     ),
   inFlight: z.int().min(1).default(64).describe("samples in flight"),
 });
-
-export type TinkerSettings = z.output<typeof tinkerSettings>;
