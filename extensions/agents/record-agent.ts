@@ -166,7 +166,7 @@ const comparisons: Readonly<Record<string, (reward: number, limit: number) => bo
 };
 
 /** @throws ConfigError for a text that is no rule */
-function keepRule(text: string): (reward: number) => boolean {
+export function keepRule(text: string): (reward: number) => boolean {
   const [, sign = "", limit = ""] = /^\s*reward\s*(>=|>|<=|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
   const compare = comparisons[sign];
   if (compare === undefined) throw new ConfigError("keep", text, { expected: 'a rule such as "reward >= 1" or "reward > 0.5"' });
