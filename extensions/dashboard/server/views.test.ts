@@ -280,3 +280,25 @@ test("a run is opened once, and again when its record is another one", () => {
   expect(first?.folder).toBe(`${root}/own`);
   expect(sources.find("none")).toBeUndefined();
 });
+
+test("a row of a run whose configuration says little", () => {
+  const folder = `${dirname(newRun())}/little`;
+  createRun(folder, { seed: 5, environment: "office", evaluation: null });
+  expect(rowOf(new RunSource("little", folder))).toEqual({
+    ...{
+      id: "little",
+      folder,
+      created: expect.any(String),
+      state: "stopped",
+      environment: "–",
+      algorithm: "–",
+      model: "default",
+    },
+    ...{ seed: 5, steps: 0, stepsDone: 0, split: "–", measure: "success", before: null, after: null, curve: [], warnings: 0 },
+    configuration: '{"engine":{},"environment":"office","evaluation":null}',
+  });
+  const detail = runDetail(new RunSource("little", folder));
+  expect(Object.keys(detail)).toEqual([
+    ...["row", "config", "version", "node", "steps", "timings", "evaluations", "summary", "messages", "live", "creditSteps"],
+  ]);
+});
