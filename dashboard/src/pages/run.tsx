@@ -3,7 +3,7 @@ import { address, ask, type RunDetail, type RunUpdate, type StreamProblem } from
 import { count, duration, mean, percent } from "../format.ts";
 import { Nowhere, Problem, StatePill } from "../parts/bits.tsx";
 import { link, type Route } from "../router.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../visible-text.ts";
 import { ConfigurationPage } from "./configuration.tsx";
 import { OverviewPage } from "./overview.tsx";
 import { PairPage } from "./pair.tsx";

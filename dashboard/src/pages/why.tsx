@@ -2,7 +2,7 @@ import { ask, type PhraseList, type RunDetail, useAsked } from "../api.ts";
 import { number, signed } from "../format.ts";
 import { Choice, Empty, Pending, plainly } from "../parts/bits.tsx";
 import { link, type Route, setQuery } from "../router.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../visible-text.ts";
 
 /** What a step taught: the phrases that it pushed up and down most. */
 export function WhyPage({ run, route }: { readonly run: RunDetail; readonly route: Route }) {

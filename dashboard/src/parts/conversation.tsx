@@ -1,6 +1,6 @@
 import type { MessageView, TrajectoryView, TurnView } from "../api.ts";
 import { number, percent, signed } from "../format.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../visible-text.ts";
 import { type Mode, type TokenPlace, Tokens } from "./tokens.tsx";
 
 interface ConversationProps {

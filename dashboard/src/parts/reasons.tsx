@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import type { TrajectoryView } from "../api.ts";
 import { number, signed } from "../format.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../visible-text.ts";
 import { probability } from "./conversation.tsx";
 import { changesOf, type TokenPlace, weightsOf } from "./tokens.tsx";
 

@@ -1,6 +1,6 @@
 import { memo } from "preact/compat";
 import type { TurnView } from "../api.ts";
-import { visible } from "../visible.ts";
+import { visible } from "../visible-text.ts";
 
 export const modes = [
   ["push", "push"],
