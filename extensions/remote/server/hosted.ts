@@ -69,6 +69,8 @@ export async function taskAt(
  * rollout; a fault of the environment is thrown.
  */
 export class HostedEpisode {
+  /** The task's id. */
+  readonly task: string;
   readonly opening: readonly Message[];
   readonly #options: RolloutOptions;
   readonly #messages: Message[];
@@ -80,6 +82,7 @@ export class HostedEpisode {
   private constructor(live: OpenEpisode, options: RolloutOptions) {
     this.#live = live;
     this.#options = options;
+    this.task = options.id;
     this.opening = live.episode.messages;
     this.#messages = [...this.opening];
   }

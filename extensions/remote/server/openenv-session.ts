@@ -89,30 +89,31 @@ export class OpenenvServerSession {
     return { episode_id: this.#episodeId, step_count: this.#episode?.turns ?? 0 };
   }
 
-  /** Starts an episode in place of the one before. The index, or else the seed, chooses the task. */
   async #reset(data: Readonly<Record<string, unknown>>): Promise<object> {
     const parsed = resetSchema.safeParse(data);
     if (!parsed.success) return invalid(parsed.error);
+    const { task, opening } = await this.#start(parsed.data);
+    return observation({ metadata: { task, messages: opening }, prompt: promptText(opening) });
+  }
+
+  /** Starts an episode in place of the one before. The index, or else the seed, chooses the task. */
+  async #start({ seed, episode_id: id, split: named, index: chosen }: z.output<typeof resetSchema>): Promise<HostedEpisode> {
     await this.#episode?.close();
     this.#episode = undefined;
     const { environment } = this.#options;
-    const { seed, episode_id: id } = parsed.data;
-    const split = parsed.data.split ?? (await splitWithTasks(environment, "train"));
+    const split = named ?? (await splitWithTasks(environment, "train"));
     const size = split === undefined ? 0 : await environment.size(split);
-    const index = parsed.data.index ?? (size > 0 && Number.isFinite(size) ? (seed ?? 0) % size : (seed ?? 0));
+    const index = chosen ?? (size > 0 && Number.isFinite(size) ? (seed ?? 0) % size : (seed ?? 0));
     const task = await taskAt(environment, { split, index });
     this.#episode = await HostedEpisode.start(environment, task, seed ?? this.#options.seed, this.#options);
     this.#resets++;
     this.#episodeId = id ?? `${this.id}/${this.#resets}`;
-    const messages = this.#episode.opening;
-    return observation({ metadata: { task: task.id, messages }, prompt: promptText(messages) });
+    return this.#episode;
   }
 
   /** Tools may be listed and called before the first reset. */
   async #current(): Promise<HostedEpisode> {
-    if (this.#episode === undefined) await this.#reset({});
-    if (this.#episode === undefined) throw new Error("no episode could be started");
-    return this.#episode;
+    return this.#episode ?? this.#start({});
   }
 
   async #rpc(rpc: Rpc): Promise<object> {

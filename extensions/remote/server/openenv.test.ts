@@ -209,3 +209,29 @@ test("another path speaks no other protocol", async () => {
   const [error] = await once(socket, "error");
   expect(error.message).toBe("Unexpected server response: 404");
 });
+
+test.each<[string, object, string]>([
+  ["no choice", {}, "train/0"],
+  ["a seed beyond the tasks", { seed: 5 }, "train/2"],
+  ["an index above a seed", { seed: 5, index: 1 }, "train/1"],
+  ["a split", { split: "hard", seed: 7 }, "hard/0"],
+])("the task of a reset with %s", async (_, body, task) => {
+  await serve("openenv");
+  expect(await ask("/reset", body)).toMatchObject(ok({ observation: { metadata: { task } } }));
+});
+
+test("a split without an end has a task for each seed, and without train the first with tasks is played", async () => {
+  const environment = {
+    ...counting(),
+    splits: ["none", "endless"],
+    size: (split: string) => (split === "none" ? 0 : Number.POSITIVE_INFINITY),
+  };
+  const { task } = environment;
+  await serve("openenv", {
+    environment: { ...environment, task: (_: string, index: number) => task("train", index % 3) } as never,
+  });
+  const prompt = async (body: object) =>
+    ((await ask("/reset", body)).json as { observation: { prompt: string } }).observation.prompt;
+  expect(await prompt({ seed: 100 })).toBe("Count.\n\nCount to 3.");
+  expect(await prompt({})).toBe("Count.\n\nCount to 2.");
+});

@@ -1,3 +1,5 @@
+import "../../../test/loopback.ts";
+import "../../../test/office.ts";
 import { basename } from "node:path";
 import { beforeEach, expect, test, vi } from "vitest";
 import { createScreen } from "../../../src/terminal/screen.ts";
@@ -104,4 +106,24 @@ test("the command serves what its flags choose", async () => {
   process.emit("SIGINT", "SIGINT");
   expect(await serving).toBe(0);
   expect(order.slice(1)).toEqual(["listens", "closes", "a is gone"]);
+});
+
+test.each([
+  ["openenv", "ws"],
+  ["ors", "http"],
+] as const)("an environment's server says where clients of %s find it, here by %s", async (as, scheme) => {
+  const server = await startEnvironmentServer({ as, env: "office", port: "0", maxSessions: "7", key: ["k"] }, screen);
+  const address = server.baseUrl.replace("http", scheme);
+  expect(text).toBe(`Environment office at ${server.baseUrl} (${as}, up to 7 sessions)\n  here: --env ${as}:${address}\n`);
+  expect((await fetch(`${server.baseUrl}/list_environments`)).status).toBe(401);
+  const named = await fetch(`${server.baseUrl}/list_environments`, { headers: { "x-api-key": "k" } });
+  expect(await named.json()).toEqual(["office"]);
+  await server.close();
+});
+
+test("the command serves an environment too, until Ctrl-C", async () => {
+  const serving = serveCommand({ env: "office", as: "ors", port: "0" } as object, screen);
+  await vi.waitFor(() => expect(text).toContain("  here: --env ors:http://"));
+  process.emit("SIGINT", "SIGINT");
+  expect(await serving).toBe(0);
 });

@@ -1,6 +1,9 @@
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inKernelRules } from "./kernel-rules.ts";
-import type { Command, System } from "./system.ts";
+import { type Command, here, type System } from "./system.ts";
 import { enclosed, innermost, limit, residentBytes, walls } from "./walls.ts";
 
 type Ran = Partial<ReturnType<System["run"]>>;
@@ -175,4 +178,16 @@ test.each([
   expect(denied).toHaveLength(count);
   expect(denied).toEqual(expect.arrayContaining(some));
   expect([rest.slice(0, 3), rest[4], rest[5], rest.slice(6)]).toEqual([seccomp, own.join(), "/a\n/b", command]);
+});
+
+test("this system is the one that the program runs on", () => {
+  expect([here.platform, here.home]).toEqual([process.platform, homedir()]);
+  const file = join(mkdtempSync(join(tmpdir(), "system-")), "a");
+  writeFileSync(file, "ä");
+  expect(here.read(file)).toBe("ä");
+  expect(() => here.read(`${file}b`)).toThrow("ENOENT");
+  expect(here.which("no-such-program-anywhere")).toBe("no-such-program-anywhere");
+  // The first folder that has it.
+  const found = here.which("sh");
+  expect(found === "sh" || /^\/(?:usr\/)?bin\/sh$/.test(found) || found.startsWith("/run/")).toBe(true);
 });
