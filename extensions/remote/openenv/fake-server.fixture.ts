@@ -9,6 +9,8 @@ export interface FakeServer {
   /** What it answers by HTTP. */
   readonly routes: Record<string, unknown>;
   readonly headers: IncomingMessage["headers"][];
+  /** The paths that it was asked for by HTTP. */
+  readonly paths: string[];
   /** Sessions that are open. */
   open(): number;
   close(): Promise<void>;
@@ -21,8 +23,10 @@ export async function fakeServer(
 ): Promise<FakeServer> {
   const sent: string[] = [];
   const headers: IncomingMessage["headers"][] = [];
+  const paths: string[] = [];
   const http = createServer((request, response) => {
     headers.push(request.headers);
+    paths.push(request.url ?? "");
     const found = routes[request.url ?? ""];
     response.writeHead(found === undefined ? 404 : 200, { "content-type": "application/json" });
     response.end(typeof found === "string" ? found : JSON.stringify(found ?? { detail: "Not Found" }));
@@ -45,6 +49,7 @@ export async function fakeServer(
     sent,
     routes,
     headers,
+    paths,
     open: () => sockets.clients.size,
     close: async () => {
       for (const socket of sockets.clients) socket.terminate();

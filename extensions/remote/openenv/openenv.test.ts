@@ -321,3 +321,65 @@ test("200 sessions are in flight at a time, each with its own answers", async ()
   expect(answers.map((answer) => JSON.parse(answer?.content ?? "").count)).toEqual([...Array(200).keys()]);
   for (const episode of episodes) episode.close();
 });
+
+const asksFor = (paths: readonly string[], { routes = {}, settings = {} }: { routes?: object; settings?: object }) =>
+  expect(
+    (async () => {
+      server = await fakeServer(() => seen({}), { routes: { "/schema": countSchema, ...routes } });
+      const environment = openenvEnvironment("openenv:test", `${server.url}/ws`, settings);
+      await environment.open?.();
+      const sizes = [await environment.size("train"), await environment.size("other")];
+      return { splits: environment.splits, sizes, asked: server.paths.filter((path) => paths.includes(path)) };
+    })(),
+  );
+const seeds = { splits: ["train", "validation", "test", "challenge"], sizes: [Number.POSITIVE_INFINITY, 0] };
+
+test("a server is asked for its schema and tasks once, and only where they decide something", async () => {
+  const paths = ["/schema", "/list_environments", "/world/splits"];
+  await asksFor(paths, {}).resolves.toEqual({ ...seeds, asked: ["/schema", "/list_environments"] });
+  await server?.close();
+  await asksFor(paths, { settings: { actions: "tools", tasks: "seeds" } }).resolves.toEqual({ ...seeds, asked: [] });
+  await server?.close();
+  const routes = { "/list_environments": ["world"] };
+  await asksFor(paths, { routes }).resolves.toEqual({ ...seeds, asked: paths });
+  await server?.close();
+  await asksFor(paths, { routes, settings: { resets: { train: [{ a: 1 }], own: [{}, {}] } } }).resolves.toEqual({
+    ...{ splits: ["train", "own"], sizes: [1, 0], asked: ["/schema"] },
+  });
+  await server?.close();
+  await asksFor(paths, { routes, settings: { tasks: "listed" } }).rejects.toMatchObject({
+    ...{ subject: "environment.settings.tasks", value: "listed", expected: "seeds: this server lists no tasks" },
+  });
+});
+
+test.each([[undefined], [[]], ["none"], [[{ name: "", input_schema: {} }]]])(
+  "tools of the form %j are refused",
+  async (tools) => {
+    server = await fakeServer(({ type }) => seen(type === "reset" ? {} : { tools }), { routes: { "/schema": toolSchema } });
+    await expect(start()).rejects.toMatchObject({
+      ...{ problem: "malformed", subject: "tools of the environment", value: tools },
+      hint: 'An environment without tools acts by environment.settings.actions "schema" or "text".',
+    });
+    await expect.poll(() => server?.open()).toBe(0);
+  },
+);
+
+test("an error of a text action is read, and where it is a fault it ends the episode", async () => {
+  let code = "VALIDATION_ERROR";
+  server = await fakeServer(
+    ({ type }) => (type === "reset" ? seen({ q: "?" }) : { type: "error", data: { code, message: "no" } }),
+    {
+      routes: { "/schema": textSchema },
+    },
+  );
+  const answer = { role: "assistant", content: "x" } as const;
+  const episode = await start({ actions: "text" });
+  const message = (content: string) => ({ done: false, messages: [{ role: "user", content }] });
+  expect(await episode.reply(answer)).toEqual(message("Error: VALIDATION_ERROR: no"));
+  code = "EXECUTION_ERROR";
+  expect(await problem(Promise.resolve().then(() => episode.reply(answer)))).toBe("refused");
+  episode.close();
+  const tells = await start({ actions: "text", executionErrors: "tell" });
+  expect(await tells.reply(answer)).toEqual(message("Error: EXECUTION_ERROR: no"));
+  tells.close();
+});
