@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { inKernelRules } from "./kernel-rules.ts";
 import { type Command, here, type System } from "./system.ts";
-import { enclosed, innermost, limit, residentBytes, walls } from "./walls.ts";
+import { enclosed, innermost, isWalled, limit, residentBytes, walls } from "./walls.ts";
 
 type Ran = Partial<ReturnType<System["run"]>>;
 
@@ -107,7 +107,9 @@ test("a system without any wall runs the command itself", async () => {
   expect(walls(bare.system)[2]).toEqual({ name: "limits", holds: false, text: "`prlimit` of util-linux is not installed" });
   const windows = systemOf("win32");
   expect(walls(windows.system)).toEqual([{ name: "limits", holds: false, text: "win32 has none that Node could set" }]);
+  expect(isWalled(systemOf("linux", { ...noNamespaces, "--no-new-privs": refused }).system)).toBe(true);
   for (const { system, ran } of [bare, windows]) {
+    expect(isWalled(system)).toBe(false);
     ran.length = 0;
     expect(enclosed(command, [], system)).toEqual(command);
     await limit(7, 2 ** 20, system);

@@ -20,8 +20,8 @@ export function walls(system = here): readonly Wall[] {
 }
 
 /** True if the operating system closes off a Python process, wholly or in part. */
-export function isWalled(): boolean {
-  return walls().some(({ holds }) => holds);
+export function isWalled(system = here): boolean {
+  return walls(system).some(({ holds }) => holds);
 }
 
 function findWalls(system: System): readonly Wall[] {
