@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { EnvError } from "../../src/core/errors.ts";
 import { WorldClient, WorldError } from "./client.ts";
-import { WorldProcess } from "./process.ts";
+import { type ProcessOptions, WorldProcess } from "./process.ts";
 
 export interface PoolOptions {
   readonly python: string;
@@ -12,6 +12,8 @@ export interface PoolOptions {
   readonly port: number | undefined;
   readonly startTimeoutMs: number;
   readonly timeoutMs: number;
+  /** As of `ProcessOptions`. */
+  readonly startProgram?: ProcessOptions["startProgram"];
 }
 
 /** A server that plays one episode at a time. */
@@ -151,7 +153,7 @@ export class WorldPool {
   }
 
   async #ready(slot: Slot): Promise<WorldClient> {
-    const { python, root, port, startTimeoutMs, timeoutMs, urls } = this.#options;
+    const { python, root, port, startTimeoutMs, timeoutMs, urls, startProgram } = this.#options;
     if (urls !== undefined) {
       slot.suspect = false;
       if (slot.client !== undefined) return slot.client;
@@ -161,7 +163,7 @@ export class WorldPool {
       slot.process = undefined;
     }
     slot.process ??= await WorldProcess.start({
-      ...{ python, root, startTimeoutMs, timeoutMs },
+      ...{ python, root, startTimeoutMs, timeoutMs, startProgram },
       ...(port === undefined ? {} : { port: port + slot.index }),
     });
     slot.suspect = false;

@@ -35,6 +35,8 @@ export interface ProcessOptions {
   readonly startTimeoutMs: number;
   /** For each answer. */
   readonly timeoutMs: number;
+  /** Starts a program. Default: in a group of processes. */
+  readonly startProgram?: typeof startGroup;
 }
 
 /** A server process of one world. */
@@ -68,7 +70,7 @@ export class WorldProcess {
 
   /** Starts a server and waits until it answers. @throws EnvError with the last line of its log; the signal's reason once it is aborted */
   static async start(
-    { python, root, port, startTimeoutMs, timeoutMs }: ProcessOptions,
+    { python, root, port, startTimeoutMs, timeoutMs, startProgram = startGroup }: ProcessOptions,
     signal?: AbortSignal,
   ): Promise<WorldProcess> {
     signal?.throwIfAborted();
@@ -76,7 +78,7 @@ export class WorldProcess {
     const token = randomUUID();
     const { PATH, HOME, LANG, LC_ALL, APPWORLD_CACHE, SYSTEMROOT, TMPDIR } = process.env;
     // Ctrl-C ends the episodes first; what is left is stopped here.
-    const group = startGroup(python, ["-u", "-c", serverProgram, String(chosen), token], {
+    const group = startProgram(python, ["-u", "-c", serverProgram, String(chosen), token], {
       cwd: root,
       // Cells are written by a model: keys and tokens of this process are not theirs.
       env: withoutUndefined({ PATH, HOME, LANG, LC_ALL, APPWORLD_CACHE, SYSTEMROOT, TMPDIR, APPWORLD_ROOT: root }),
