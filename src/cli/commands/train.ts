@@ -60,7 +60,12 @@ export async function runTraining(
  * Runs a plan on a screen, with a dashboard beside it.
  * @returns undefined if it was interrupted, which is then said
  */
-export async function runShown(plan: RunPlan, flags: TrainFlags, screen: Screen): Promise<Summary | undefined> {
+export async function runShown(
+  plan: RunPlan,
+  flags: TrainFlags,
+  screen: Screen,
+  run: typeof runPlan = runPlan,
+): Promise<Summary | undefined> {
   for (const line of [...wrap(openingLine(plan), screen.width), `Run: ${shownPath(plan.folder)}`]) screen.line(line);
 
   const display = showProgress(screen, episodesPerStep(plan.config));
@@ -90,7 +95,7 @@ export async function runShown(plan: RunPlan, flags: TrainFlags, screen: Screen)
       display.stop();
       for (const line of interruptedLines(plan.folder, event.step, flags)) screen.line(line);
     };
-    const summary = await runPlan(plan, { onEvent, signal: interrupt.signal });
+    const summary = await run(plan, { onEvent, signal: interrupt.signal });
     display.stop();
     return summary;
   } catch (error) {
