@@ -1,7 +1,8 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { layout } from "../../../src/runs/layout.ts";
 import { createScreen } from "../../../src/terminal/screen.ts";
 import { writeTinyModel } from "../../../test/tiny-model.ts";
 import { readGguf } from "../model/gguf/file.ts";
@@ -83,4 +84,39 @@ test("GGUF has the model's name, and F16 unless another type is asked for", asyn
     // Rows of 16, no whole block, are written whole; vectors always are.
     expect(tensors.get("blk.0.attn_q_norm.weight")?.type.name).toBe("F32");
   }
+});
+
+/** A run's folder with a model, and with an adapter if it trained one. */
+async function runFolder(name: string, hasAdapter: boolean): Promise<string> {
+  const run = join(folder, name);
+  await writeTinyModel(layout.model(run));
+  const made = { schema: 1, node: "20.0.0", created: "2026-01-01T00:00:00.000Z" };
+  const record = { ...made, version: "0.1.0", seed: 1, config: { environment: { name: "office" }, steps: 3 } };
+  writeFileSync(layout.run(run), JSON.stringify(record));
+  if (hasAdapter) {
+    mkdirSync(join(layout.model(run), "adapter"));
+    writeFileSync(join(layout.model(run), "adapter", "adapter_config.json"), "{}");
+  }
+  return run;
+}
+
+test("the adapter of a run is copied as it is, and one that trained none is refused", async () => {
+  const [run, out] = [await runFolder("adapted", true), join(folder, "peft")];
+  await exportModelCommand(run, { to: "peft", out }, screen);
+  expect(readdirSync(out)).toEqual(["adapter_config.json"]);
+  await expect(
+    exportModelCommand(await runFolder("whole-run", false), { to: "peft", out: join(folder, "no-peft") }, screen),
+  ).rejects.toThrow(
+    '--to is "peft"; expected the folder of a run that trained an adapter (engine.lora). Export the whole model with --to hf or --to gguf.',
+  );
+  expect(existsSync(join(folder, "no-peft"))).toBe(false);
+});
+
+test("the card of a run's model has the settings that it was trained with", async () => {
+  const [run, out] = [await runFolder("trained", false), join(folder, "carded")];
+  await exportModelCommand(run, { to: "hf", out }, screen);
+  const settings = JSON.stringify({ environment: { name: "office" }, steps: 3 }, null, 2);
+  expect(readFileSync(join(out, "README.md"), "utf8")).toBe(
+    `---\nlibrary_name: transformers\ntags: [reinforcement-learning, retrograde]\n---\n\n# trained\n\nTrained by Retrograde (\`retrograde-rl\`). The settings of the run:\n\n\`\`\`json\n${settings}\n\`\`\`\n`,
+  );
 });

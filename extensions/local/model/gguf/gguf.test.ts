@@ -1,13 +1,17 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
 import { ModelError } from "../../../../src/core/errors.ts";
+import { randomStream } from "../../../../src/core/random.ts";
+import type { ModelConfig } from "../model-config.ts";
+import { initialiseModel, loadModel } from "../model-folder.ts";
 import { ggufParts, readGguf } from "./file.ts";
-import { ggufFolder } from "./folder.ts";
+import { ggufFolder, namedParts } from "./folder.ts";
 import { readTensor } from "./weights.ts";
+import { writeGguf } from "./write.ts";
 
 const golden = (name: string) => new URL(`../../../../test/golden/gguf/${name}`, import.meta.url).pathname;
 const bytes = readFileSync(golden("types.gguf"));
@@ -117,4 +121,53 @@ function headerWith(value: (into: { u32: (v: number) => Buffer; u64: (v: bigint)
   };
   const key = Buffer.from("greeting");
   return Buffer.concat([Buffer.from("GGUF"), u32(3), u64(0n), u64(1n), u64(BigInt(key.length)), key, ...value({ u32, u64 })]);
+}
+
+test("a model's folder is made once for a file of that size and time, in the cache of the user", async () => {
+  await expect(ggufFolder(join(folder, "none.gguf"))).rejects.toThrow(
+    /none\.gguf is missing; expected a GGUF file\. Check the path\.$/,
+  );
+  const file = join(folder, "tiny.gguf");
+  const { model, cache } = await writtenModel(file);
+  vi.stubEnv("XDG_CACHE_HOME", cache);
+  try {
+    const made = await ggufFolder(file);
+    expect(made.startsWith(join(cache, "retrograde", "gguf"))).toBe(true);
+    expect(/[0-9a-f]{32}$/.test(made)).toBe(true);
+    expect(readdirSync(made).sort()).toEqual([
+      ...["config.json", "generation_config.json", "gguf.json", "tokenizer.json", "tokenizer_config.json"],
+    ]);
+    const read = (name: string) => JSON.parse(readFileSync(join(made, name), "utf8"));
+    expect(read("generation_config.json")).toEqual({ bos_token_id: null, eos_token_id: [2] });
+    expect(read("gguf.json").parts).toEqual([realpathSync(file)]);
+    expect(namedParts(made)).toMatchObject({ parts: [realpathSync(file)], isOwn: true });
+    expect((await loadModel(made)).parameters).toEqual(model.parameters);
+    writeFileSync(join(made, "config.json"), "{}"); // what is there is taken as it is
+    expect(await ggufFolder(file)).toBe(made);
+    expect(readFileSync(join(made, "config.json"), "utf8")).toBe("{}");
+    utimesSync(file, 1, 1);
+    expect(await ggufFolder(file)).not.toBe(made);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+  expect(namedParts(folder)).toBeUndefined();
+});
+
+/** A model of random weights in a file. */
+async function writtenModel(file: string) {
+  const tokens = Array.from({ length: 12 }, (_, id) => `t${id}`);
+  const tokenizer = {
+    added_tokens: [{ id: 2, content: "t2", special: true }],
+    pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: true },
+    model: { type: "BPE", vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges: [["t", "1"]] },
+  };
+  const config: ModelConfig = {
+    ...{ architecture: "llama", eosTokenIds: [2], maxPositionEmbeddings: 64, rmsNormEps: 1e-6, attentionBias: false },
+    ...{ rope: { theta: 1e4, scaling: undefined }, qkNorm: false, tieWordEmbeddings: true, kvHeads: 1, headDim: 4 },
+    ...{ hiddenSize: 8, intermediateSize: 8, layers: 1, heads: 2, vocabSize: 12 },
+  };
+  const companions = new Map([["tokenizer.json", Buffer.from(JSON.stringify(tokenizer))]]);
+  const model = initialiseModel(config, randomStream(1), companions);
+  await writeGguf(file, model, { type: "F32", name: "tiny" });
+  return { model, cache: await mkdtemp(join(folder, "cache-")) };
 }

@@ -128,3 +128,52 @@ test.each([
 ] as const)("a tokenizer that is not converted is refused by field: %#", (changes, message) => {
   expect(() => read(changes as Record<string, GgufValue | undefined>)).toThrow(message);
 });
+
+test("each way to cut is written with the patterns of its family", () => {
+  const cuts = ["gpt-2", "smollm", "qwen2", "llama-bpe", "llama3", "llama-v3", "lfm2", "tekken"].map((pre) => {
+    const { pre_tokenizer, decoder } = read({ ...bytes, "ggml.pre": pre }).tokenizer;
+    expect(decoder).toEqual({ type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true });
+    return `${pre}: ${JSON.stringify(pre_tokenizer)}`;
+  });
+  expect(cuts).toMatchInlineSnapshot(`
+    [
+      "gpt-2: {"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}",
+      "smollm: {"type":"Sequence","pretokenizers":[{"type":"Digits","individual_digits":true},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}]}",
+      "qwen2: {"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}",
+      "llama-bpe: {"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}",
+      "llama3: {"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}",
+      "llama-v3: {"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}",
+      "lfm2: {"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}{1,3}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}",
+      "tekken: {"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]*[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]+|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?[\\\\p{Lu}\\\\p{Lt}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]+[\\\\p{Ll}\\\\p{Lm}\\\\p{Lo}\\\\p{M}]*|\\\\p{N}| ?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n/]*|\\\\s*[\\\\r\\\\n]+|\\\\s+(?!\\\\S)|\\\\s+"},"behavior":"Isolated","invert":false},{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":false}]}",
+    ]
+  `);
+});
+
+test("a tokenizer's files are whole, of either kind", () => {
+  expect(JSON.stringify(read({ ...bytes, "ggml.unknown_token_id": 0, "ggml.padding_token_id": 1 }))).toMatchInlineSnapshot(`"{"tokenizer":{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":9,"content":"<end>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true},{"id":10,"content":"<tool>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":false}],"post_processor":null,"normalizer":null,"pre_tokenizer":{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true},"decoder":{"type":"ByteLevel","add_prefix_space":true,"trim_offsets":true,"use_regex":true},"model":{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":false,"vocab":{"1":6,"2":7,"12":8,"a":0,"b":1,"Ġ":2,"ĠĠ":3,"ab":4,"Ġab":5,"<end>":9,"<tool>":10},"merges":[["a","b"],["Ġ","Ġ"],["Ġ","ab"],["1","2"]]}},"config":{"tokenizer_class":"PreTrainedTokenizerFast","clean_up_tokenization_spaces":false,"eos_token":"<end>","unk_token":"a","pad_token":"b"}}"`);
+  expect(JSON.stringify(read(sentences))).toMatchInlineSnapshot(`"{"tokenizer":{"version":"1.0","truncation":null,"padding":null,"added_tokens":[{"id":1,"content":"<s>","single_word":false,"lstrip":false,"rstrip":false,"normalized":false,"special":true}],"post_processor":null,"normalizer":{"type":"Sequence","normalizers":[{"type":"Prepend","prepend":"▁"},{"type":"Replace","pattern":{"String":" "},"content":"▁"}]},"pre_tokenizer":null,"decoder":{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1,"stop":0}]},"model":{"type":"BPE","dropout":null,"unk_token":"<unk>","continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":true,"byte_fallback":true,"ignore_merges":false,"vocab":{"<unk>":0,"<s>":1,"<0x41>":2,"▁":3,"a":4,"b":5,"ab":6,"▁ab":7,"▁a":8},"merges":[["a","b"],["▁","a"],["▁a","b"],["▁","ab"]]}},"config":{"tokenizer_class":"PreTrainedTokenizerFast","clean_up_tokenization_spaces":false,"bos_token":"<s>","eos_token":"<s>"}}"`);
+  expect(JSON.stringify(read({ ...sentences, "ggml.add_space_prefix": false }).tokenizer.decoder)).toBe(
+    '{"type":"Sequence","decoders":[{"type":"Replace","pattern":{"String":"▁"},"content":" "},{"type":"ByteFallback"},{"type":"Fuse"}]}',
+  );
+});
+
+test("merges of SentencePiece are all cuts into pieces, the longer parts first where scores are equal", () => {
+  const model = (tokens: readonly string[], scores: readonly number[], types = tokens.map(() => 1)) =>
+    (
+      read({ ...sentences, "ggml.tokens": tokens, "ggml.scores": scores, "ggml.token_type": types }).tokenizer as {
+        readonly model: { readonly merges: readonly unknown[]; readonly unk_token: unknown };
+      }
+    ).model;
+  expect(model(["a", "b", "ab", "aba", "ba"], [0, 0, -1, -1, -1]).merges).toEqual([
+    ["ab", "a"],
+    ["a", "ba"],
+    ["a", "b"],
+    ["b", "a"],
+  ]);
+  // Bytes, controls and the unknown are no pieces.
+  for (const type of [2, 3, 6]) expect(model(["a", "b", "ab"], [0, 0, 0], [1, type, 1]).merges).toEqual([]);
+  expect(model(["a", "b", "ab"], [0, 0, 0], [1, 4, 5]).merges).toEqual([["a", "b"]]);
+  const run = ["-", "-".repeat(128), "-".repeat(256), "-".repeat(257)];
+  expect(model(run, [0, 0, 0, 0]).merges).toEqual([["-".repeat(128), "-".repeat(128)]]);
+  expect(model(["a"], [0]).unk_token).toBeNull();
+});
