@@ -5,7 +5,8 @@ import { expect, test } from "vitest";
 import { EngineError } from "../../../src/core/errors.ts";
 import type { StepOptions } from "../../../src/engines/engine.ts";
 import type { AdamSettings, Datum } from "../client/index.ts";
-import { TinkerEngine, type TinkerEngineOptions } from "./engine.ts";
+import { ScriptedServer } from "../client/scripted-server.fixture.ts";
+import { createTinkerEngine, TinkerEngine, type TinkerEngineOptions } from "./engine.ts";
 import { linearForms } from "./linear-form.ts";
 import type { Findings } from "./probe.ts";
 import { Recovering } from "./recovering.ts";
@@ -317,4 +318,24 @@ test("a model is downloaded under a name of its own, and sampled under another a
   await engine.saveModel(mkdtempSync(join(tmpdir(), "tinker-model-")));
   await engine.sample(request);
   expect(log).toEqual(["m1 samples sample-0", "m1 samples export", "download m1 export", "m1 samples sample-0"]);
+});
+
+test("an engine is opened within the server's limit, without a probe where its findings are known", async () => {
+  const server = new ScriptedServer();
+  const open = (more: object) =>
+    createTinkerEngine({ ...options, fetch: server.fetch, random: () => 0, patienceMs: 500, findings, ...more });
+  for (const [maxLength, known] of [
+    [64, 32],
+    [16, 16],
+  ]) {
+    const engine = await open({ maxLength });
+    expect([engine.info.maxLength, engine.findings]).toEqual([known, findings]);
+    await engine.dispose();
+  }
+  expect(server.arrived).not.toContain("forward_backward");
+  expect(server.arrived.filter((path) => path === "create_model")).toHaveLength(2);
+  await expect(open({ findings: undefined, vocabularySize: 7 })).rejects.toThrow(
+    /vocabularySize is 7; expected at least 8 tokens/,
+  );
+  await expect(open({ model: "other" })).rejects.toMatchObject({ subject: "base model", value: "other" });
 });

@@ -175,6 +175,18 @@ test.each([
   expect(remote.generation).toBe(again ? 1 : 0);
 });
 
+test.each<[string, Error, boolean]>([
+  ["one to continue from the checkpoint", new TinkerError("x", "no", { kind: "answer", retry: "from-checkpoint" }), true],
+  ["one of a model that is not loaded", new TinkerError("x", "model m is not loaded", { kind: "request", retry: "never" }), true],
+  ["another", new TinkerError("x", "no", { kind: "answer", retry: "later" }), false],
+  ["one of something else", new Error("model m is not loaded"), false],
+])("after %s a new model is made: %s", async (_, error, again) => {
+  const remote = await recovering().open();
+  const work = remote.run(async ({ model }, generation) => (generation === 0 ? Promise.reject(error) : model.id));
+  if (again) expect(await work).toBe("m2");
+  else await expect(work).rejects.toBe(error);
+});
+
 test("what was applied since the checkpoint is applied again to the new model, once for all who wait", async () => {
   const { log, open } = recovering();
   const remote = await open();
