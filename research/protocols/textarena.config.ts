@@ -1,6 +1,8 @@
 /**
- * What `npm run research -- protocol make|run --config research/protocols/frozen-lake.config.ts` plays: TextArena's FrozenLake on 5 × 5 cells. Its
- * server: `python research/recipes/textarena-server.py FrozenLake-v0-raw 9481 '{"size": 5, "num_holes": 5}'`.
+ * What `npm run research -- protocol make|run --config research/protocols/textarena.config.ts` plays: a game of TextArena, served by
+ *
+ *     python research/recipes/textarena-server.py FrozenLake-v0-raw 9481 '{"size": 5, "num_holes": 5}'
+ *     python research/recipes/textarena-server.py Sokoban-v0-raw 9481 '{"dim_room": [6, 6], "num_boxes": 1, "max_turns": 12}'
  */
 import type { UserConfig } from "../../src/training/config/user-config.ts";
 
