@@ -44,3 +44,29 @@ test("pieces follow each other, small arrays share a turn, and no turn has more 
   });
   expect(pieces.at(-1)?.[1]).toBe(3 * numbersInTurn + 5);
 });
+
+test("numbers are counted until a turn is full, and then from the start", () => {
+  const turns = new Turns(10);
+  expect([4, 5, 1, 9, 1, 25, 9].map((numbers) => turns.isOver(numbers))).toEqual([
+    ...[false, false, true, false, true, true, false],
+  ]);
+  const copies = Turns.ofCopies();
+  expect([copies.isOver(2 ** 22 - 1), copies.isOver(1)]).toEqual([false, true]);
+  const usual = new Turns();
+  expect([usual.isOver(2 ** 19 - 1), usual.isOver(1)]).toEqual([false, true]);
+});
+
+test("pieces are what is left of a turn, in whole units", async () => {
+  const pieces = async (count: number, unit?: number, before = 0) => {
+    const turns = new Turns(10);
+    turns.isOver(before);
+    const made: string[] = [];
+    await turns.over(count, (from, to) => made.push(`${from}-${to}`), unit);
+    return made.join(" ");
+  };
+  expect(await pieces(25)).toBe("0-10 10-20 20-25");
+  expect(await pieces(25, 4)).toBe("0-8 8-12 12-20 20-24 24-25");
+  expect(await pieces(12, 1, 7)).toBe("0-3 3-12");
+  expect(await pieces(30, 12)).toBe("0-12 12-24 24-30");
+  expect(await pieces(0)).toBe("");
+});

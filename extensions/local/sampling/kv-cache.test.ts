@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { real } from "../../../test/reals.ts";
 import type { Appended, NewEntries } from "./entries.ts";
-import { SlotCache } from "./kv-cache.ts";
+import { hostMemory, SlotCache } from "./kv-cache.ts";
 import type { Segment } from "./prefix-cache.ts";
 
 const shape = { layers: 2, kvHeads: 3, headDim: 2 };
@@ -189,4 +189,22 @@ test("the event loop turns while many keys and values are moved, and not for a f
   expect(await turnsIn(() => cache.reserve(2, 2 * tokens))).toBe(2);
   expect(await turnsIn(() => cache.copy(0, 1, tokens))).toBe(2);
   expect(await turnsIn(() => cache.fit(0))).toBeGreaterThanOrEqual(2);
+});
+
+test("slots grow in steps of at most a quarter, and what a device holds does not mix with them", async () => {
+  const cache = new SlotCache(shape);
+  await cache.reserve(1, 1);
+  const bytes = cache.bytes;
+  const slotsFor = async (rows: number) => {
+    const some = new SlotCache(shape);
+    await some.reserve(rows, 1);
+    return some.bytes / bytes;
+  };
+  expect(await Promise.all([1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 16, 17, 33].map(slotsFor))).toEqual([
+    ...[1, 2, 3, 4, 5, 7, 8, 10, 10, 12, 16, 20, 40],
+  ]);
+  await expect(cache.copyFrom({} as SlotCache, 0, 0, 1)).rejects.toThrow("slots that are on a device");
+  const onDevice = { chunk: 1, keys: [{}], values: [] } as unknown as NewEntries;
+  expect(() => cache.append([{ slot: 0, length: 0, row: 0, count: 1 }], onDevice)).toThrow("entries that are on a device");
+  expect(() => hostMemory(shape).view({ cache: {} as SlotCache, slot: 0 }, 1)).toThrow("slots that are on a device");
 });

@@ -294,3 +294,53 @@ function largest(values: Iterable<number>): number {
   for (const value of values) most = Math.max(most, Math.abs(value));
   return most;
 }
+
+test("the batch of a drawn example, number by number", () => {
+  //  1 ─ 2 ┄ 3      sample 0: 1 | 2 3       5 ┄ 6      sample 2: 5 | 6
+  //      └┄ 4       sample 1: 1 2 | 4
+  const samples = [sample([1], [2, 3]), sample([1, 2], [4]), sample([5], [6])];
+  const rows = packRows(samples, 3);
+  expect(rows.map(({ tokens }) => [...tokens])).toEqual([[1, 2, 5]]);
+  const apart = [samples.slice(0, 2), samples.slice(2)].flatMap((some) => packRows(some, 3));
+  const { tries, ...batch } = packBatch(apart);
+  expect(tries).toBe(apart);
+  const zeros = (...numbers: number[]) => [...numbers, ...Array<number>(8 - numbers.length).fill(0)];
+  expect({
+    ...batch,
+    tokens: [...batch.tokens],
+    positions: Array.from(batch.positions, Number),
+    queries: [...batch.queries],
+    queryPositions: Array.from(batch.queryPositions, Number),
+    predictors: [...batch.predictors],
+    targets: [...batch.targets],
+  }).toEqual({
+    ...{ rows: 2, length: 8, queryCount: 8 },
+    tokens: [...zeros(1, 2), ...zeros(5)],
+    positions: [...zeros(0, 1), ...zeros()],
+    // The tokens before 2, 3 and 4; padding is a row's first token.
+    queries: [...zeros(0, 1), ...Array<number>(8).fill(8)],
+    queryPositions: [...zeros(0, 1), ...zeros()],
+    predictors: [0, 1, 1, 8],
+    targets: [2, 3, 4, 6],
+    scoredSamples: [
+      { sample: 0, scored: [0, 1] },
+      { sample: 1, scored: [2] },
+      { sample: 0, scored: [3] },
+    ],
+  });
+  expect([0, 1, 8, 9].map(evenSize)).toEqual([0, 8, 8, 16]);
+});
+
+test("rows of a batch are the longest first, as many as fit it with padding", () => {
+  const row = (length: number, first: number) => packRows([sample([first], [...Array(length).keys()])], 20);
+  const rows = [3, 5, 4, 1].flatMap((length, i) => row(length, 50 + i));
+  const lengths = (most: number) => batchRows(rows, most).map((batch) => batch.map(({ tokens }) => tokens.length));
+  expect(lengths(1)).toEqual([[5], [4], [3], [1]]);
+  expect(lengths(10)).toEqual([
+    [5, 4],
+    [3, 1],
+  ]);
+  expect(lengths(9)).toEqual([[5], [4, 3], [1]]);
+  expect(lengths(20)).toEqual([[5, 4, 3, 1]]);
+  expect(batchRows([], 5)).toEqual([]);
+});
