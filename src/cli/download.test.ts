@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { HubEvent } from "../hub/fetch.ts";
 import { createScreen } from "../terminal/screen.ts";
 import { downloadLine, showDownload } from "./download.ts";
 
@@ -27,4 +28,24 @@ test("what was in the cache is not announced", async () => {
   let text = "";
   await showDownload("a/b", createScreen({ isTTY: true, write: (more) => (text += more) }), async () => "folder");
   expect(text).toBe("");
+});
+
+test("what a download says without a terminal, and nothing where nothing is downloaded", async () => {
+  let text = "";
+  const screen = createScreen({ write: (part: string) => (text += part) });
+  expect(await showDownload("m", screen, async () => "there")).toBe("there");
+  expect(text).toBe("");
+  await showDownload("m", screen, async (onDownload) => {
+    onDownload({ type: "waiting" } as HubEvent);
+    onDownload({ type: "from-cache", reason: "503" } as HubEvent);
+    onDownload({ type: "from-registry", packages: "a, b" });
+    onDownload({ type: "progress", done: 9_900_000, total: 20_000_000 } as unknown as HubEvent);
+  });
+  expect(text.split("\n").slice(0, -1)).toEqual([
+    "Another process downloads m; waiting for it …",
+    "The Hub does not answer (503): using the copy in the cache",
+    "Fetching m from the Python registry (a, b) …",
+    expect.stringMatching(/^Downloaded m: 9\.9 MB in \d+\.\d s$/),
+  ]);
+  await expect(showDownload("m", screen, () => Promise.reject(new Error("no network")))).rejects.toThrow("no network");
 });
