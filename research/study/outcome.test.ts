@@ -62,7 +62,7 @@ test("a plan is known by its settings: another rate, seed or arm has another has
 });
 
 test("a fall is from the best earlier point, and of tasks by more than chance", () => {
-  const curve = (...points: readonly (readonly number[])[]) => ({ curve: points.map((values, steps) => ({ steps, values })) });
+  const curve = (...points: number[][]) => ({ curve: points.map((values, steps) => ({ steps, values })) });
   const of = (ones: number, size = 20) => Array.from({ length: size }, (_, i) => Number(i < ones));
   expect(fell(curve(of(10), of(16), of(8)))).toBe(true);
   // Two of twenty are ten points, and not more.
