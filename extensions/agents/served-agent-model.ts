@@ -42,7 +42,8 @@ export async function serveToAgents(
   return { baseUrl: `${server.baseUrl}/v1`, apiKey, close };
 }
 
-function atTemperature(model: InferenceModel, temperature: number): InferenceModel {
+/** The model at one temperature, whatever is asked for. */
+export function atTemperature(model: InferenceModel, temperature: number): InferenceModel {
   const { chat } = model;
   return {
     ...model,

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Environment } from "../../src/environments/environment.ts";
 import "../../test/office.ts";
 import { defineEnvironment } from "../../src/environments/define.ts";
+import { meanInterval } from "../../src/statistics/intervals.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
 import { lettersChat, lettersVocabulary } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
@@ -145,6 +146,16 @@ test("success is the mean of shares of groups, and a signal is in those whose re
   const groups = [group(1, 0, 0, 0), group(1, 1, 1, 1), group(0.5, 0.25, 0.5, 0.5)];
   expect(successIn(groups, 1).mean).toBeCloseTo(1.25 / 3, 12);
   expect(signalIn(groups, 1).mean).toBeCloseTo(2 / 3, 12);
+  // The intervals are simulated, by the seed.
+  const [shares, differ] = [
+    [0.25, 1, 0],
+    [1, 0, 1],
+  ];
+  for (const seed of [1, 2]) {
+    expect(successIn(groups, seed)).toEqual(meanInterval(shares, { seed }));
+    expect(signalIn(groups, seed)).toEqual(meanInterval(differ, { seed }));
+  }
+  expect(successIn(groups, 1)).not.toEqual(successIn(groups, 2));
 });
 
 test("a task that is another one the second time is named with its difference, once", async () => {
