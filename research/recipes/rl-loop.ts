@@ -21,6 +21,7 @@ import { createEnvironment, type Environment, type Message, type Task, type Tool
 
 const maxTurns = 40;
 const maxTokens = 48;
+const defaults = { tasksPerStep: 16, groupSize: 8, testTasks: 64 };
 const adam = { learningRate: 2e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 };
 
 export interface Parts {
@@ -96,13 +97,9 @@ async function evaluate(parts: Parts, count: number): Promise<string> {
 
 const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-export async function learn(
-  parts: Parts,
-  steps: number,
-  say: (line: string) => void,
-  { tasksPerStep = 16, groupSize = 8, testTasks = 64 } = {},
-): Promise<void> {
+export async function learn(parts: Parts, steps: number, say: (line: string) => void, sizes = defaults): Promise<void> {
   const { engine, office } = parts;
+  const { tasksPerStep, groupSize, testTasks } = sizes;
   say(`before: ${await evaluate(parts, testTasks)} % of ${testTasks} test tasks, greedy`);
   for (let step = 1; step <= steps; step++) {
     // Sample: a group of episodes for each task.
