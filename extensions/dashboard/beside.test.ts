@@ -20,10 +20,10 @@ test("the dashboard of the folder around a run is started, and its address with 
     return child as unknown as ChildProcess;
   };
   const addresses: string[] = [];
-  const end = besideStarter(program, spawn as never)("/work/runs/my run", (address) => addresses.push(address));
+  const end = besideStarter(program, spawn as never)("/runs/my run", (address) => addresses.push(address));
   expect(started).toEqual([
     {
-      ...{ command: process.execPath, args: [program, "dashboard", "/work/runs"] },
+      ...{ command: process.execPath, args: [program, "dashboard", "/runs"] },
       options: {
         stdio: ["pipe", "pipe", "ignore"],
         env: { ...process.env, RETROGRADE_DASHBOARD_BESIDE_TRAINING: "1", NO_COLOR: "1" },
@@ -43,6 +43,6 @@ test("a program that runs from its sources starts none", () => {
   const spawn = () => {
     throw new Error("started");
   };
-  const end = besideStarter(`${program}.js`, spawn as never)("/work/runs/run", () => {});
+  const end = besideStarter(`${program}.js`, spawn as never)("/runs/run", () => {});
   expect(end()).toBeUndefined();
 });

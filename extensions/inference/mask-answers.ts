@@ -1,5 +1,5 @@
 import type { GrammarMask, Grammars } from "../../src/chat/grammar.ts";
-import { RetrogradeError, reasonOf } from "../../src/core/errors.ts";
+import { refusedBy } from "./refused.ts";
 import { headWords, type MaskAnswer, type MaskQuestion } from "./thread-masks.ts";
 
 /**
@@ -21,9 +21,7 @@ export function maskAnswers(
       if (made !== undefined) masks.set(mask, made);
       return { loose: made?.loose ?? [] };
     } catch (error) {
-      const { subject, value, expected, hint } =
-        error instanceof RetrogradeError ? error : { subject: "schema", value: reasonOf(error) };
-      return { refused: { subject, value: String(value), expected, hint } };
+      return { refused: refusedBy(error, "schema") };
     }
   };
 

@@ -1,12 +1,13 @@
 import type { Worker } from "node:worker_threads";
 import type { Chat, ChatContext } from "../../src/chat/chat.ts";
 import { Context } from "../../src/core/context.ts";
-import { ModelError, RetrogradeError, reasonOf } from "../../src/core/errors.ts";
+import { ModelError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
 import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
 import { startThread } from "../processes/thread.ts";
+import { type Refused, refusedBy } from "./refused.ts";
 
 /** A conversation as a prompt, and the beginning of the answer that continues it. */
 export interface Prompt {
@@ -23,10 +24,6 @@ export interface PromptQuestion {
 export type PromptAnswer =
   | { readonly text: string; readonly ids: readonly TokenId[]; readonly continued: readonly TokenId[] }
   | { readonly refused: Refused };
-
-interface Refused extends Pick<RetrogradeError, "subject" | "expected" | "hint"> {
-  readonly value: string;
-}
 
 interface Waiting {
   readonly question: PromptQuestion;
@@ -150,11 +147,7 @@ export function promptAnswer(chat: Chat, { messages, tools, continued }: PromptQ
     const { ids, text } = chat.open(messages, shown);
     return { text, ids: [...ids], continued: chat.tokenizer.encode(continued) };
   } catch (error) {
-    const { subject, value, expected, hint } =
-      error instanceof RetrogradeError
-        ? error
-        : { subject: "a prompt", value: reasonOf(error), expected: undefined, hint: undefined };
-    return { refused: { subject, value: String(value), expected, hint } };
+    return { refused: refusedBy(error, "a prompt") };
   }
 }
 

@@ -4,6 +4,7 @@ import { ModelError } from "../../src/core/errors.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
 import { startThread } from "../processes/thread.ts";
+import type { Refused } from "./refused.ts";
 
 /** A form that can be sent to a thread. */
 interface SentForm extends Omit<Formed, "tools"> {
@@ -16,16 +17,7 @@ export type MaskQuestion =
   | { readonly ask: "allows" | "accept"; readonly mask: number; readonly token: number };
 
 /** The answer to "compile". Those to "next" and "allows" are words in shared memory; the others have none. */
-export type MaskAnswer =
-  | { readonly loose: readonly string[] }
-  | {
-      readonly refused: {
-        readonly subject: string;
-        readonly value: string;
-        readonly expected?: string | readonly unknown[];
-        readonly hint?: string;
-      };
-    };
+export type MaskAnswer = { readonly loose: readonly string[] } | { readonly refused: Refused };
 
 export interface MaskSettings {
   readonly folder: string;

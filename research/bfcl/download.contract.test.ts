@@ -1,27 +1,12 @@
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { invoke } from "../command-line.fixture.ts";
+import { folder, serve } from "./download.fixture.ts";
 import { downloadData } from "./download.ts";
 import { checksums, readVerified } from "./files.ts";
 
 const data = join(import.meta.dirname, "../../../shared/bfcl/data");
-let server: Server | undefined;
-afterEach(() => server?.close());
-
-async function serve(answer: (path: string) => Buffer | number): Promise<string> {
-  server = createServer((request, response) => {
-    const body = answer(request.url ?? "");
-    response.writeHead(typeof body === "number" ? body : 200).end(typeof body === "number" ? "" : body);
-  });
-  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/files`;
-}
-
-const folder = () => mkdtempSync(join(tmpdir(), "bfcl-"));
 
 test.skipIf(!existsSync(data))("files are downloaded once and verified (skipped where ../shared/bfcl is not there)", async () => {
   let requests = 0;

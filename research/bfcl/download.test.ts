@@ -1,27 +1,11 @@
-import { existsSync, mkdtempSync } from "node:fs";
-import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import "../../test/loopback.ts";
+import { folder, serve } from "./download.fixture.ts";
 import { downloadData } from "./download.ts";
 import { fetchFile } from "./fetch-file.ts";
 import { readVerified } from "./files.ts";
-
-let server: Server | undefined;
-afterEach(() => server?.close());
-
-async function serve(answer: (path: string) => Buffer | number): Promise<string> {
-  server = createServer((request, response) => {
-    const body = answer(request.url ?? "");
-    response.writeHead(typeof body === "number" ? body : 200).end(typeof body === "number" ? "" : body);
-  });
-  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/files`;
-}
-
-const folder = () => mkdtempSync(join(tmpdir(), "bfcl-"));
 
 test("files of another version are refused and not kept", async () => {
   const source = await serve(() => Buffer.from('{"id": "multi_turn_base_0"}\n'));

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createScreen } from "../../../src/terminal/screen.ts";
+import { askingAgent } from "./asking-agent.fixture.ts";
 import { recordCommand } from "./record.ts";
 
 // Names of new runs are sought below the current folder.
@@ -18,13 +19,7 @@ const file = (name: string, text: string) => {
   writeFileSync(join(root, name), text);
   return join(root, name);
 };
-const asks = file(
-  "agent.mjs",
-  `export default async (prompt, { baseUrl }) => {
-    const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: prompt }] });
-    return JSON.parse(await (await fetch(baseUrl + "/chat/completions", { method: "POST", body })).text()).choices[0].message.content;
-  };`,
-);
+const asks = file("agent.mjs", askingAgent);
 const deaf = file("deaf.mjs", "export default async (prompt) => prompt;");
 const prompts = ["a", "b", "c", "d", "e"];
 const given = {

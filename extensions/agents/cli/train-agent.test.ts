@@ -7,6 +7,7 @@ import type { RunPlan } from "../../../src/sdk/train.ts";
 import { createScreen } from "../../../src/terminal/screen.ts";
 import { startClock } from "../../../test/clocked-engine.ts";
 import { finish, model, root } from "../taught.fixture.ts";
+import { askingAgent } from "./asking-agent.fixture.ts";
 import { taughtLines } from "./taught-report.ts";
 import { trainAgentCommand } from "./train-agent.ts";
 
@@ -16,13 +17,7 @@ const file = (name: string, text: string) => {
   writeFileSync(join(root, name), text);
   return join(root, name);
 };
-const agent = file(
-  "agent.mjs",
-  `export default async (prompt, { baseUrl }) => {
-    const body = JSON.stringify({ model: "m", messages: [{ role: "user", content: prompt }] });
-    return JSON.parse(await (await fetch(baseUrl + "/chat/completions", { method: "POST", body })).text()).choices[0].message.content;
-  };`,
-);
+const agent = file("agent.mjs", askingAgent);
 const prompts = ["a", "b", "c", "s", "u", "t", "ab", "ac", "as", "au", "at", "ba"];
 const given = {
   tasks: file("tasks.jsonl", prompts.map((prompt) => `${JSON.stringify({ prompt })}\n`).join("")),
