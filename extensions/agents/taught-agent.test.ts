@@ -3,7 +3,6 @@ import "../../test/clocked-engine.ts";
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test, vi } from "vitest";
-import { layout } from "../../src/runs/layout.ts";
 import { createRun } from "../../src/runs/write.ts";
 import type { RunPlan } from "../../src/sdk/train.ts";
 import { startClock } from "../../test/clocked-engine.ts";
@@ -70,18 +69,13 @@ test("a teacher's attempts are recorded, then learned, then reinforcement begins
   ]);
   const [sft, reinforced] = plans;
   const file = join(`${out}-demonstrations`, "demonstrations.jsonl");
-  expect(sft).toMatchObject({ folder: `${out}-sft`, resume: false, modelFolder: model });
+  expect(sft).toMatchObject({ folder: `${out}-sft`, resume: false });
   expect(sft.measured).toBeUndefined();
   expect(sft.config).toMatchObject({
     ...{ model, steps: 2, algorithm: { kind: "sft", data: file }, rollout: { maxTokens: 64 } },
     optimizer: { learningRate: 3e-4 },
   });
-  expect(reinforced).toMatchObject({
-    folder: out,
-    resume: false,
-    measured: `${out}-sft`,
-    modelFolder: layout.model(`${out}-sft`),
-  });
+  expect(reinforced).toMatchObject({ folder: out, resume: false, measured: `${out}-sft` });
   expect(reinforced.config).toMatchObject({
     ...{ model: `${out}-sft`, steps: 1, algorithm: { kind: "grpo" }, rollout: { maxTokens: 64, tasksPerStep: 2 } },
   });

@@ -135,7 +135,7 @@ export async function teach<T extends TaskRequest>(
     const environment = trainedAgent({ ...training, tasks: { train: tasks, test } });
     // A run that continues has its other settings in its record.
     const user = resume ? { rewards: config.rewards } : config;
-    return run({ ...(await planRun({ ...user, environment, out: folder }, { resume, onDownload })), measured });
+    return run({ ...(await planRun({ ...user, environment, out: folder }, { resume })), measured });
   };
   const sft = { ...supervised, rollout, algorithm: { ...supervised.algorithm, data: plan.file } } as const;
   if (!(await stage(shown, sft, sftFolder))) return undefined;

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import { factsOf } from "../algorithms/algorithms.ts";
+import { withinTime } from "../core/deadline.ts";
 import { optionsDoor } from "../core/door.ts";
 import { ConfigError, RunError } from "../core/errors.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -49,8 +50,6 @@ export interface PlanOptions {
   readonly resume?: boolean;
   /** Continue also over tasks, data or code that have changed since the run began. Default false. */
   readonly allowChanged?: boolean;
-  /** Where the model is downloaded: how far that is. */
-  readonly onDownload?: (event: HubEvent) => void;
 }
 
 /** A run that can begin: all that can be known before anything is loaded has been checked. */
@@ -61,8 +60,6 @@ export interface RunPlan {
   readonly rewards: readonly RewardPart[];
   /** Absolute: a tool may change the current folder. */
   readonly folder: string;
-  readonly modelFolder: string;
-  readonly otherFolder?: string | undefined;
   readonly resume: boolean;
   readonly allowChanged: boolean;
   /** Digests of code and conversations. */
@@ -74,13 +71,12 @@ export interface RunPlan {
 }
 
 /**
- * Checks all that can be known, then downloads the model if it is on the Hub.
+ * Checks all that this machine knows of a run. Nothing is downloaded or opened.
  * @throws ConfigError naming the first setting that is wrong
- * @throws ModelError if the model cannot be downloaded
  * @throws RunError if the run's folder does not fit: taken by another run or by other files, or nothing to resume
  */
 export async function planRun(user: UserConfig = {}, options: PlanOptions = {}): Promise<RunPlan> {
-  const { flags = {}, resume = false, allowChanged = false, onDownload } = options;
+  const { flags = {}, resume = false, allowChanged = false } = options;
   const resumed = resume ? resolve(flags.out ?? user.out ?? newestUnfinished()) : undefined;
   const chosen = resumed === undefined ? resolveConfig(withRunEnvironment(user, flags), flags) : continuedConfig(resumed, flags);
   const plan = await planned(chosen, [user, flags]);
@@ -88,8 +84,7 @@ export async function planRun(user: UserConfig = {}, options: PlanOptions = {}):
   if (resumed === undefined && out !== undefined) requireFree(out);
   const folder = resumed ?? resolve(out ?? newRunFolder(runsFolder, `${plan.environment.name}-${algorithm.kind}`));
   try {
-    const rewards = rewardsOf(plan.config, user, folder);
-    return { ...plan, allowChanged, rewards, folder, resume, ...(await foldersOf(plan.config, onDownload)) };
+    return { ...plan, allowChanged, rewards: rewardsOf(plan.config, user, folder), folder, resume };
   } catch (error) {
     if (resumed === undefined && out === undefined) removeIfEmpty(folder);
     throw error;
@@ -104,11 +99,13 @@ function continuedConfig(folder: string, flags: UserConfig): TrainingConfig {
   return config;
 }
 
-/** Fetches the models of a run. @throws ConfigError for a second model with other tokens */
-async function foldersOf(config: TrainingConfig, onDownload?: (event: HubEvent) => void) {
+type OnDownload = (event: HubEvent) => void;
+
+/** The folders of a run's models, fetched where they are not here. @throws ConfigError for a second model with other tokens */
+async function modelFolders(config: TrainingConfig, onDownload?: OnDownload): Promise<[string, string?]> {
   const folder = await modelFolder(config, onDownload, trainingUse(config));
   const { model } = factsOf(config.algorithm);
-  if (model === undefined) return { modelFolder: folder };
+  if (model === undefined) return [folder];
   const setting = `algorithm.${model.setting}`;
   const use = samplingUse(config);
   const otherFolder = await modelFolder({ ...config, model: model.name }, onDownload, use).catch((error: unknown) => {
@@ -122,7 +119,7 @@ async function foldersOf(config: TrainingConfig, onDownload?: (event: HubEvent) 
         expected: `a model with the tokens of ${config.model}: its token ${id} is ${JSON.stringify(other?.get(id))}, not ${JSON.stringify(token)}`,
         hint: "It scores ids: choose a model of the same family.",
       });
-  return { modelFolder: folder, otherFolder };
+  return [folder, otherFolder];
 }
 
 /** Checks all that can be known of a run without a model, its download or a folder. @throws ConfigError as `planRun` */
@@ -136,13 +133,19 @@ export interface TrainOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface RunOptions extends TrainOptions {
+  /** Has the models fetched, and may show how far that is. */
+  readonly download?: <T>(fetch: (onDownload?: OnDownload) => Promise<T>) => Promise<T>;
+}
+
 /**
- * Trains as planned.
+ * Trains as planned. The models are downloaded first if they are on the Hub.
  * @param open makes the engine, where it is not to be the configuration's alone
  * @throws RunError when interrupted; ModelError, EngineError or EnvError where these fail
  */
-export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions = {}, open = openModel): Promise<Summary> {
-  const { config, folder, modelFolder } = plan;
+export async function runPlan(plan: RunPlan, options: RunOptions = {}, open = openModel): Promise<Summary> {
+  const { onEvent, signal, download = (fetch) => fetch() } = options;
+  const { config, folder } = plan;
   const lock = lockRun(folder);
   const guards = {
     limitMs: config.rollout.episodeTimeoutMs,
@@ -153,15 +156,17 @@ export async function runPlan(plan: RunPlan, { onEvent, signal }: TrainOptions =
     signal,
   };
   try {
+    const fetched = () => download((onDownload) => modelFolders(config, onDownload));
+    const [modelFolder, otherFolder] = await withinTime(fetched, Number.POSITIVE_INFINITY, signal);
     return await guarded(guards, async (either) => {
       const use = { use: trainingUse(config), seed: config.seed };
       const model = await open(modelFolder, config.engine, use, config.chat);
       const other =
-        plan.otherFolder === undefined
+        otherFolder === undefined
           ? undefined
-          : await open(plan.otherFolder, config.engine, { ...use, use: samplingUse(config) }, config.chat);
+          : await open(otherFolder, config.engine, { ...use, use: samplingUse(config) }, config.chat);
       try {
-        return await trainOpened(plan, model, { onEvent, signal: either }, other?.engine);
+        return await trainOpened(plan, modelFolder, model, { onEvent, signal: either }, other?.engine);
       } finally {
         await other?.engine.dispose();
       }
@@ -182,7 +187,8 @@ function isOf(error: unknown, cause: unknown): boolean {
 }
 
 async function trainOpened(
-  { config, environment: world, rewards, folder, modelFolder, resume, allowChanged, madeOf: own, warnings, measured }: RunPlan,
+  { config, environment: world, rewards, folder, resume, allowChanged, madeOf: own, warnings, measured }: RunPlan,
+  modelFolder: string,
   { engine, chat, device }: Model,
   { onEvent, signal }: TrainOptions,
   otherModel?: Engine,
@@ -214,6 +220,8 @@ function warnOfRun(folder: string, message: string, onEvent: OnEvent = () => {})
 }
 
 export interface CodeOptions extends PlanOptions, TrainOptions {
+  /** Where the model is downloaded: how far that is. */
+  readonly onDownload?: OnDownload;
   /** Whether progress is printed, as `retrograde-rl train` does. Default false. */
   readonly print?: boolean;
   /** Whether Ctrl-C and SIGTERM end the run cleanly, if no `signal` does. Default: as `print`. */
@@ -251,7 +259,7 @@ export async function train(user: UserConfig = {}, options: CodeOptions = {}): P
 
 /** Runs a plan as `train` does: with its progress, and interruptible, as the options say. */
 export async function runPrinted(plan: RunPlan, options: CodeOptions): Promise<TrainedRun> {
-  const { print = false, interruptible = print, onEvent } = options;
+  const { print = false, interruptible = print, onEvent, onDownload } = options;
   const screen = createScreen(print ? process.stdout : { write: () => true });
   screen.line(openingLine(plan));
   screen.line(`Run: ${shownPath(plan.folder)}`);
@@ -264,7 +272,8 @@ export async function runPrinted(plan: RunPlan, options: CodeOptions): Promise<T
       display.onEvent(event);
       onEvent?.(event);
     };
-    const summary = await runPlan(plan, { onEvent: tell, signal: options.signal ?? interrupt?.signal });
+    const signal = options.signal ?? interrupt?.signal;
+    const summary = await runPlan(plan, { onEvent: tell, signal, download: (fetch) => fetch(onDownload) });
     return { folder: plan.folder, summary };
   } finally {
     display.stop();

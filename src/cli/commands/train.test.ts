@@ -69,6 +69,17 @@ test("a run that was interrupted before its first step has changed nothing; an e
   await expect(runPlan(plan, {}, broken)).rejects.toThrow("no memory");
 });
 
+test("a download is not waited for once the run is interrupted", async () => {
+  const plan = await planRun(user(join(newFolder(), "run")));
+  const controller = new AbortController();
+  const download = () => {
+    controller.abort(new Error("Ctrl-C"));
+    return new Promise<never>(() => {});
+  };
+  const opened = () => Promise.reject(new Error("opened"));
+  await expect(runPlan(plan, { signal: controller.signal, download }, opened)).rejects.toThrow(InterruptedError);
+});
+
 const summary = {
   before: null,
   after: null,

@@ -47,9 +47,7 @@ export async function runTraining(
     for (const line of dryRunLines(user, settings, { ...sources, ...implied }, notes)) screen.line(line);
     return 0;
   }
-  const plan = await showDownload(settings.model ?? user.model ?? "the model", screen, (onDownload) =>
-    planRun(user, { flags: settings, resume: flags.resume, allowChanged: flags.allowChanged, onDownload }),
-  );
+  const plan = await planRun(user, { flags: settings, resume: flags.resume, allowChanged: flags.allowChanged });
   const summary = await runShown(plan, flags, screen);
   if (summary === undefined) return interruptedExitCode;
   for (const line of reportLines(await reportOf(plan, summary, flags), screen.paint, screen.width)) screen.line(line);
@@ -95,7 +93,10 @@ export async function runShown(
       display.stop();
       for (const line of interruptedLines(plan.folder, event.step, flags)) screen.line(line);
     };
-    const summary = await run(plan, { onEvent, signal: interrupt.signal });
+    const summary = await run(plan, {
+      ...{ onEvent, signal: interrupt.signal },
+      download: (fetch) => showDownload(plan.config.model, screen, fetch),
+    });
     display.stop();
     return summary;
   } catch (error) {
