@@ -1,12 +1,12 @@
 import type { Worker } from "node:worker_threads";
 import type { Chat, ChatContext } from "../../src/chat/chat.ts";
 import { Context } from "../../src/core/context.ts";
-import { ModelError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
 import { type JsonSchema, parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
 import { startThread } from "../processes/thread.ts";
+import { askThread } from "./ask-thread.ts";
 import { type Refused, refusedBy } from "./refused.ts";
 
 /** A conversation as a prompt, and the beginning of the answer that continues it. */
@@ -21,15 +21,16 @@ export interface PromptQuestion {
   readonly continued: string;
 }
 
-export type PromptAnswer =
-  | { readonly text: string; readonly ids: readonly TokenId[]; readonly continued: readonly TokenId[] }
-  | { readonly refused: Refused };
+interface Made extends Pick<Prompt, "continued"> {
+  readonly text: string;
+  readonly ids: readonly TokenId[];
+}
 
 interface Waiting {
   readonly question: PromptQuestion;
   readonly size: number;
   readonly signal: AbortSignal;
-  readonly resolve: (answer: PromptAnswer) => void;
+  readonly resolve: (made: Made) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -37,8 +38,6 @@ interface Waiting {
 const shortest = { characters: 4000, message: 20 };
 /** Bytes of a body: of a character as an escape in JSON, of a message around its text, and of schemas, which no prompt need show. */
 const bytes = { character: 6, message: 64, schemas: 2 ** 20 } as const;
-/** A prompt of the longest context takes seconds. */
-const longestMs = 30_000;
 const longestQueue = 64;
 
 /**
@@ -83,13 +82,12 @@ export class Prompts {
       return { context: this.#chat.open(messages, tools), continued: this.#chat.tokenizer.encode(continued) };
     if (this.#queue.length >= longestQueue)
       throw new HttpError(429, "long prompts", this.#queue.length, { expected: "fewer at a time", retryAfter: 1 });
-    const answer = await new Promise<PromptAnswer>((resolve, reject) => {
+    const made = await new Promise<Made>((resolve, reject) => {
       this.#queue.push({ question: { messages: [...messages], tools: shown, continued }, size, signal, resolve, reject });
       void this.#next();
     });
-    if ("refused" in answer) throw new ModelError(answer.refused.subject, answer.refused.value, answer.refused);
-    const { text, ids } = answer;
-    return { context: { tools, ids: Context.of(ids, messages), text, rewritten: false }, continued: answer.continued };
+    const { text, ids } = made;
+    return { context: { tools, ids: Context.of(ids, messages), text, rewritten: false }, continued: made.continued };
   }
 
   async #next(): Promise<void> {
@@ -108,40 +106,20 @@ export class Prompts {
     void this.#next();
   }
 
-  #ask({ question, signal }: Waiting): Promise<PromptAnswer> {
+  #ask({ question, signal }: Waiting): Promise<Made> {
     signal.throwIfAborted();
-    this.#thread ??= this.#start(import.meta.url, "prompt-thread", this.#folder);
-    const thread = this.#thread;
-    return new Promise((resolve, reject) => {
-      const done = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", leave);
-        thread.off("message", answered).off("error", fail).off("exit", ended).unref();
-      };
-      const answered = (answer: PromptAnswer) => {
-        done();
-        resolve(answer);
-      };
-      const fail = (error: unknown) => {
-        done();
-        this.#thread = undefined;
-        void thread.terminate();
-        reject(error);
-      };
-      const ended = (code: number) => fail(new ModelError("the thread of long prompts", `exit code ${code}`));
-      const leave = () => fail(signal.reason);
-      const tooLong = () =>
-        fail(new HttpError(400, "messages", `no prompt within ${longestMs} ms`, { expected: "a conversation that is shorter" }));
-      const timer = setTimeout(tooLong, longestMs);
-      signal.addEventListener("abort", leave, { once: true });
-      thread.on("message", answered).on("error", fail).on("exit", ended).ref();
-      thread.postMessage(question);
-    });
+    const thread = (this.#thread ??= this.#start(import.meta.url, "prompt-thread", this.#folder));
+    const names = ["the thread of long prompts", "messages", "no prompt"] as const;
+    const drop = () => {
+      this.#thread = undefined;
+      void thread.terminate();
+    };
+    return askThread<Made>(thread, question, { names, expected: "a conversation that is shorter", signal, drop });
   }
 }
 
 /** Makes a prompt in the thread of `Prompts`. */
-export function promptAnswer(chat: Chat, { messages, tools, continued }: PromptQuestion): PromptAnswer {
+export function promptAnswer(chat: Chat, { messages, tools, continued }: PromptQuestion): Made | { readonly refused: Refused } {
   const shown = tools.map((tool) => ({ ...tool, execute: () => "" }));
   try {
     const { ids, text } = chat.open(messages, shown);

@@ -4,6 +4,7 @@ import { ModelError } from "../../src/core/errors.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
 import { startThread } from "../processes/thread.ts";
+import { askThread } from "./ask-thread.ts";
 import type { Refused } from "./refused.ts";
 
 /** A form that can be sent to a thread. */
@@ -17,7 +18,11 @@ export type MaskQuestion =
   | { readonly ask: "allows" | "accept"; readonly mask: number; readonly token: number };
 
 /** The answer to "compile". Those to "next" and "allows" are words in shared memory; the others have none. */
-export type MaskAnswer = { readonly loose: readonly string[] } | { readonly refused: Refused };
+export type MaskAnswer = Compiled | { readonly refused: Refused };
+
+interface Compiled {
+  readonly loose: readonly string[];
+}
 
 export interface MaskSettings {
   readonly folder: string;
@@ -29,8 +34,6 @@ export interface MaskSettings {
 export const headWords = 2;
 /** Forms that are compiled or sampled under at a time, each in a thread. */
 const most = 4;
-/** The largest schemas take some seconds. */
-const longestMs = 30_000;
 /** An answer takes less than a millisecond, and some on a busy machine. */
 const answerMs = 5000;
 
@@ -104,30 +107,10 @@ export class ThreadMasks implements Pick<Grammars, "mask"> {
     return free;
   }
 
-  #compile(place: Place, question: MaskQuestion): Promise<readonly string[]> {
-    const { thread } = place;
-    return new Promise((resolve, reject) => {
-      const done = () => {
-        clearTimeout(timer);
-        thread.off("message", answered).off("error", fail).off("exit", ended).unref();
-      };
-      const answered = (answer: MaskAnswer) => {
-        done();
-        if ("loose" in answer) resolve(answer.loose);
-        else reject(new ModelError(answer.refused.subject, answer.refused.value, answer.refused));
-      };
-      const fail = (error: unknown) => {
-        done();
-        this.#drop(place);
-        reject(error);
-      };
-      const ended = (code: number) => fail(new ModelError("the thread of a grammar", `exit code ${code}`));
-      const tooLong = () =>
-        fail(new HttpError(400, "schema", `no grammar within ${longestMs} ms`, { expected: "a schema that is smaller" }));
-      const timer = setTimeout(tooLong, longestMs);
-      thread.on("message", answered).on("error", fail).on("exit", ended).ref();
-      thread.postMessage(question);
-    });
+  async #compile(place: Place, question: MaskQuestion): Promise<readonly string[]> {
+    const names = ["the thread of a grammar", "schema", "no grammar"] as const;
+    const asking = { names, expected: "a schema that is smaller", drop: () => this.#drop(place) };
+    return (await askThread<Compiled>(place.thread, question, asking)).loose;
   }
 
   #maskOf(place: Place, mask: number, loose: readonly string[]): GrammarMask {
@@ -140,7 +123,7 @@ export class ThreadMasks implements Pick<Grammars, "mask"> {
       }
       if (Atomics.load(words, 0) !== 1)
         throw new ModelError("grammar", "no answer", { expected: "a token that its mask allows" });
-      return words.slice(headWords, headWords + (words[1] ?? 0));
+      return words.slice(headWords, headWords + words[1]);
     };
     let isOpen = true;
     return {
