@@ -11,6 +11,7 @@ import {
   callId,
   type Exchange,
   type Failure,
+  functionFields,
   optional,
   type ParsedRequest,
   parametersSchema,
@@ -70,10 +71,8 @@ const fields = {
         "a tool of Anthropic's",
         {
           type: z.literal("custom", "custom: other tools run on the vendor's servers").nullish(),
-          name: z.string().min(1),
-          description: z.string().nullish(),
+          ...functionFields,
           input_schema: parametersSchema,
-          strict: z.boolean().nullish(),
         },
         {
           ignores: ["cache_control", "eager_input_streaming"],

@@ -13,6 +13,7 @@ import {
   callId,
   drawnTokens,
   type Exchange,
+  functionFields,
   optional,
   type ParsedRequest,
   parametersSchema,
@@ -35,12 +36,7 @@ import {
  */
 export const chatCompletions: Wire = { read, error: openAiError };
 
-const functionSchema = door("a function of a request", {
-  name: z.string().min(1),
-  description: z.string().nullish(),
-  parameters: parametersSchema,
-  strict: z.boolean().nullish(),
-});
+const functionSchema = door("a function of a request", { ...functionFields, parameters: parametersSchema });
 const toolSchema = door(
   "a tool of a request",
   { type: z.literal("function", "function: other tools run on the vendor's servers"), function: functionSchema },

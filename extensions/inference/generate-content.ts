@@ -10,6 +10,7 @@ import { geminiMessage, geminiSchema } from "./gemini-schema.ts";
 import {
   assistantMessage,
   callId,
+  candidatesOf,
   drawnTokens,
   type Exchange,
   type Failure,
@@ -35,8 +36,9 @@ const route = /^(?:\/v1(?:beta|alpha))?\/models\/(.+):(generateContent|streamGen
  * @returns undefined for another route
  */
 export function generateContent(path: string): Wire | undefined {
-  const [, model, method] = route.exec(path) ?? [];
-  if (model === undefined) return undefined;
+  const found = route.exec(path);
+  if (found === null) return undefined;
+  const [, model, method] = found;
   return {
     model,
     read: (bytes, state) => read(bytes, state, { model, stream: method === "streamGenerateContent" }),
@@ -282,9 +284,7 @@ function tokensOf(drawn: readonly DrawnToken[], { responseLogprobs }: Config, { 
   if (!responseLogprobs) return {};
   const entry = (tokenId: number, logProbability: number) => ({ token: decode([tokenId]), tokenId, logProbability });
   const chosenCandidates = drawn.map(({ token, logprob }) => entry(token, logprob));
-  const topCandidates = drawn.map(({ top }) => ({
-    candidates: (top?.tokens ?? []).map((token, i) => entry(token, top?.logprobs[i] ?? 0)),
-  }));
+  const topCandidates = drawn.map((each) => ({ candidates: candidatesOf(each, entry) }));
   return { logprobsResult: { chosenCandidates, topCandidates } };
 }
 

@@ -145,6 +145,9 @@ export class CallNames {
   }
 }
 
+/** The fields of a function that have one form in the interfaces of OpenAI and Anthropic. */
+export const functionFields = { name: z.string().min(1), description: z.string().nullish(), strict: z.boolean().nullish() };
+
 export const parametersSchema = z
   .record(z.string(), z.unknown())
   .nullish()
@@ -236,7 +239,12 @@ export function argumentsText({ argumentsText: text, arguments: args }: ToolCall
 export const callId = (id: string, index: number) => `call_${id}${index}`;
 
 export function drawnTokens({ sampled: { action, logprobs, top } }: ConversationReply): DrawnToken[] {
-  return action.map((token, i) => ({ token, logprob: logprobs[i] ?? Number.NaN, ...(top === undefined ? {} : { top: top[i] }) }));
+  return action.map((token, i) => ({ token, logprob: logprobs[i], top: top?.[i] }));
+}
+
+/** The candidates of a token's place, each as `entry` writes it. */
+export function candidatesOf<Entry>({ top }: DrawnToken, entry: (token: TokenId, logprob: number) => Entry): Entry[] {
+  return top === undefined ? [] : top.tokens.map((token, i) => entry(token, top.logprobs[i]));
 }
 
 /** Tokens with their log-probs, as the OpenAI interface writes them. */
@@ -245,8 +253,5 @@ export function tokenLogprobs(drawn: readonly DrawnToken[], { decode }: WireStat
     const token = decode([id]);
     return { token, logprob, bytes: [...Buffer.from(token)] };
   };
-  return drawn.map(({ token, logprob, top }) => ({
-    ...entry(token, logprob),
-    top_logprobs: (top?.tokens ?? []).map((candidate, c) => entry(candidate, top?.logprobs[c] ?? 0)),
-  }));
+  return drawn.map((each) => ({ ...entry(each.token, each.logprob), top_logprobs: candidatesOf(each, entry) }));
 }

@@ -12,6 +12,7 @@ import {
   callId,
   drawnTokens,
   type Exchange,
+  functionFields,
   optional,
   type ParsedRequest,
   parametersSchema,
@@ -81,10 +82,8 @@ const fields = {
     .array(
       door("a tool of a request of responses", {
         type: z.literal("function", "function: other tools run on the vendor's servers"),
-        name: z.string().min(1),
-        description: z.string().nullish(),
+        ...functionFields,
         parameters: parametersSchema,
-        strict: z.boolean().nullish(),
       }),
     )
     .nullish(),
