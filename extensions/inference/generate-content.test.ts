@@ -110,6 +110,95 @@ test.each<[object | undefined, object]>([
   expect(conversation({ tools, toolConfig: { functionCallingConfig } })).toMatchObject({ ...expected, wholeCalls: true });
 });
 
+test("a request with a text alone has the defaults, and so has one with nulls", () => {
+  const bare = {
+    ...{ model: "google/m", stream: false, count: 1 },
+    conversation: {
+      messages: [{ role: "user", content: "When?" }],
+      ...{ tools: [], toolChoice: "auto", wholeCalls: true, maxTokens: undefined, stopStrings: [] },
+    },
+    sampling: { temperature: undefined, topP: undefined, topK: undefined, seed: undefined, others: {} },
+  };
+  expect(exchange({}).parsed).toEqual(bare);
+  const config = { candidateCount: null, maxOutputTokens: null, temperature: null, topP: null, topK: 0, stopSequences: null };
+  const more = { responseMimeType: null, responseSchema: null, responseLogprobs: null, logprobs: 3, thinkingConfig: null };
+  const nulls = { systemInstruction: null, tools: null, toolConfig: null, safetySettings: null };
+  expect(exchange({ ...nulls, generationConfig: { ...config, ...more } }).parsed).toEqual(bare);
+  const empty = { systemInstruction: { role: "system", parts: [{ text: null }] }, tools: [{ functionDeclarations: null }] };
+  const unspecified = { functionCallingConfig: { mode: "MODE_UNSPECIFIED", allowedFunctionNames: null } };
+  expect(exchange({ ...empty, toolConfig: unspecified, model: "x", serviceTier: "flex" }).parsed).toEqual(bare);
+  expect(exchange({ toolConfig: { functionCallingConfig: null } }).parsed).toEqual(bare);
+});
+
+test("a function has its description and its parameters, and what it returns is not shown", () => {
+  const described = { name: "book", description: "Books.", response: { type: "STRING" }, responseJsonSchema: {} };
+  const { tools: shown, strictTools } = conversation({ tools: [{ functionDeclarations: [find, described] }] });
+  expect(shown).toEqual([
+    {
+      ...{ name: "find", description: "", execute: expect.any(Function) },
+      parameters: { type: "object", properties: { title: { type: "string" } } },
+    },
+    { name: "book", description: "Books.", parameters: { type: "object", properties: {} }, execute: expect.any(Function) },
+  ]);
+  expect([strictTools, shown?.[0].execute({} as never, {} as never)]).toEqual([undefined, ""]);
+});
+
+test.each<[object, boolean]>([
+  [{ threshold: "BLOCK_NONE" }, false],
+  [{ threshold: "OFF" }, false],
+  [{ threshold: "OFFICE" }, true],
+  [{ threshold: "NOT_OFF" }, true],
+  [{ category: "A" }, true],
+])("the safety setting %j is one of sampling: %s", (setting, isNamed) => {
+  const { others } = exchange({ safetySettings: [setting] }).parsed.sampling;
+  expect(others).toEqual(isNamed ? { safetySettings: [setting] } : {});
+});
+
+test.each<[object, boolean]>([
+  [{ candidateCount: 32 }, true],
+  [{ candidateCount: 33 }, false],
+  [{ candidateCount: 0 }, false],
+  [{ logprobs: 20 }, true],
+  [{ logprobs: 21 }, false],
+  [{ logprobs: -1 }, false],
+  [{ maxOutputTokens: 1 }, true],
+  [{ maxOutputTokens: 0 }, false],
+  [{ topK: -1 }, false],
+  [{ stopSequences: ["."] }, true],
+  [{ stopSequences: [""] }, false],
+])("the config %j is taken: %s", (generationConfig, isTaken) => {
+  const read = () => exchange({ generationConfig });
+  if (isTaken) expect(read).not.toThrow();
+  else expect(read).toThrow(/generationConfig/);
+});
+
+test("answers are of the call with their id, where both have one, and beside other fields output is one of them", () => {
+  const call = (id?: string) => ({ functionCall: { ...(id && { id }), name: "find" } });
+  const response = (given: object, id?: string) => ({ functionResponse: { ...(id && { id }), name: "find", response: given } });
+  const contents = [
+    said("a"),
+    { role: "model", parts: [call("c1"), call("c2"), call()] },
+    { role: "user", parts: [response({ output: "two" }, "c2"), response({ output: "one", more: 1 }), response({}, "c9")] },
+    { role: "user", parts: null },
+  ];
+  expect(conversation({ contents }).messages.slice(2)).toEqual([
+    { role: "tool", name: "find", callId: "c2", content: "two" },
+    { role: "tool", name: "find", callId: "c1", content: '{"output":"one","more":1}' },
+    { role: "tool", name: "find", content: "{}" },
+  ]);
+  expect(conversation({ contents }).messages[1]).toMatchObject({ toolCalls: [{ arguments: {} }, {}, {}] });
+  const other = {
+    contents: [
+      { role: "model", parts: [call("c1")] },
+      { role: "user", parts: [response({}, "c2")] },
+    ],
+  };
+  expect(() => exchange(other)).toThrow('functionResponse is "c2"; expected the id or the name of a call before it');
+  expect(() => exchange({ contents: [{ role: "model", parts: [response({})] }] })).toThrow(
+    `functionResponse is "of the model"; expected the other role's`,
+  );
+});
+
 test("settings of sampling are read, and those that are not there are named", () => {
   const generationConfig = {
     ...{ temperature: 0.5, topP: 0.9, topK: 40, seed: 7, maxOutputTokens: 9, stopSequences: ["."], candidateCount: 2 },

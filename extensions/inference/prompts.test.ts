@@ -197,6 +197,15 @@ test("the most characters of a context are not too many", async () => {
   );
 });
 
+test("a model that calls no tools is asked without them alone", async () => {
+  const calls = () => {
+    throw new ModelError("the template", "no calls");
+  };
+  const prompts = new Prompts({ ...chat, calls } as never, 1e6);
+  expect((await prompts.open(user("a"), [], "", signal)).context.text).toContain("a");
+  await expect(prompts.open(user("a"), [tool], "", signal)).rejects.toThrow('the template is "no calls"');
+});
+
 test("tools count where the template shows them, and not where it has no place for them", async () => {
   const tools = { ...tool, description: "x".repeat(4000) };
   const { start, started } = fakeThreads();

@@ -29,6 +29,11 @@ test("a request's settings are read, and what is left out has its default", () =
     },
     sampling: { temperature: undefined, topP: undefined, others: {} },
   });
+  const nulls = { instructions: null, previous_response_id: null, tools: null, tool_choice: null, parallel_tool_calls: null };
+  const more = { text: null, include: null, top_logprobs: 0, stream: null, max_output_tokens: null, store: null };
+  expect(exchange({ ...nulls, ...more, temperature: null, top_p: null }).parsed).toEqual(exchange({}).parsed);
+  expect(exchange({ instructions: "", text: { format: null, verbosity: null } }).parsed).toEqual(exchange({}).parsed);
+  expect(conversation({ tools: [find], tool_choice: { type: "function", name: "find" } }).toolChoice).toEqual({ tool: "find" });
   const asked = {
     ...{
       instructions: "Be brief.",
@@ -68,6 +73,8 @@ test("settings that no engine has are named, unless they have no effect", () => 
   const others = (body: object) => exchange(body).parsed.sampling.others;
   expect(others({ text: { verbosity: "medium" }, truncation: "disabled", background: false, reasoning: {} })).toEqual({});
   expect(others({ text: { verbosity: "low" }, truncation: "auto" })).toEqual({ "text.verbosity": "low", truncation: "auto" });
+  const set = { reasoning: { effort: "low" }, background: true, max_tool_calls: 2 };
+  expect(others({ ...set, stream_options: {}, include: ["reasoning.encrypted_content"] })).toEqual(set);
 });
 
 test.each([
@@ -79,6 +86,12 @@ test.each([
   [{ input: [{ type: "item_reference", id: "msg_0" }] }, /input.id is "msg_0"; expected an item that this server/],
   [{ max_output_tokens: 0 }, /max_output_tokens/],
   [{ top_p: 0 }, /top_p/],
+  [{ top_logprobs: 21 }, /^top_logprobs is/],
+  [{ top_logprobs: -1 }, /^top_logprobs is/],
+  [{ tools: [{ ...find, name: "" }] }, /tools\.0\.name/],
+  [{ tools: [{ ...find, type: "web_search" }] }, /function: other tools run on the vendor's servers/],
+  [{ input: [{ ...call("c"), name: "" }] }, /input\.0\.name/],
+  [{ input: [{ role: "user", content: [{ type: "input_file", file_id: "" }] }] }, /input\.0\.content\.0.*only text/],
 ])("%j is refused", (body, message) => {
   expect(() => exchange(body)).toThrow(message);
 });
