@@ -59,7 +59,7 @@ function write(
   { agent, model = "the agent's own", split, temperature = 1, seconds }: MeasuredRun,
 ): void {
   const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
-  const names = groups.map(({ trajectories }) => ({ id: trajectories[0]?.task ?? "" }));
+  const names = groups.map(({ trajectories }) => ({ id: trajectories[0].task }));
   createRun(folder, {
     ...{ seed, steps: 0, algorithm: { kind: "evaluation" }, environment: { name: "agent", settings: {} } },
     ...{ agent, model, evaluation: { split, tasks: tasks.length, k }, scoredBy },

@@ -41,9 +41,10 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
     const spoken = keysOf(exchange);
     const tools = shown(exchange);
     const keys = spoken.map((key) => tools + key);
-    for (const key of keys.slice(0, -1)) continued.add(key);
-    answers.set(spoken.at(-1) ?? "", exchange.answer);
-    said.set(keys.at(-1) ?? "", exchange);
+    const last = exchange.messages.length;
+    for (const key of keys.slice(0, last)) continued.add(key);
+    answers.set(spoken[last], exchange.answer);
+    said.set(keys[last], exchange);
   }
   const learned = new Set<string>();
   return [...said].flatMap(([end, last]) => {
@@ -55,7 +56,7 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
       const key = tools + keys[i];
       const isLearned = said.get(key)?.isCut === false && !learned.has(key);
       learned.add(key);
-      const { reasoning } = answers.get(keys[i] ?? "") ?? message;
+      const { reasoning } = answers.get(keys[i]) ?? message;
       return { ...assistantOf(message, reasoning), ...(isLearned ? {} : { weight: 0 }) };
     });
     return [{ messages, tools: last.tools.map(toolOf) }];

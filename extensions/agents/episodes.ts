@@ -39,7 +39,7 @@ const causes =
  * episode would be trained in silence.
  */
 export class Episodes {
-  readonly #living = new Map<string, LivingEpisode>();
+  readonly #living = new Map<string | undefined, LivingEpisode>();
   readonly #ended = new Set<string>();
   /** Episodes that still run although nobody waits for them. */
   #left = 0;
@@ -65,7 +65,7 @@ export class Episodes {
   }
 
   find(key: string | undefined): LivingEpisode | undefined {
-    return key === undefined ? undefined : this.#living.get(key);
+    return this.#living.get(key);
   }
 
   /**

@@ -144,7 +144,7 @@ async function measured<T extends TaskRequest>(
       }
       const way = relay?.open();
       const { outcome, answer } = await played.attempt(task, way);
-      const of = { id, group: `${split}/${i}`, task: names[i] ?? "", prompt: task.prompt };
+      const of = { id, group: `${split}/${i}`, task: names[i], prompt: task.prompt };
       const episode = trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] });
       run?.add({ id, outcome, episode: encodeTrajectory(episode) });
       episodes.set(id, episode);

@@ -36,6 +36,9 @@ export function addressAt(server: string, path: string): URL {
   throw new HttpError(400, "the target of the request", path, { expected: "a path that begins with /" });
 }
 
+/** An answer of another server, which Node gives a status. */
+export type Answer = IncomingMessage & { readonly statusCode: number };
+
 /**
  * Asks another server with its own key, which replaces the client's.
  * @param silenceMs the longest silence of that server. Default: none is too long
@@ -47,13 +50,13 @@ export function forward(
   apiKey: string,
   body: Buffer,
   silenceMs?: number,
-): Promise<IncomingMessage> {
+): Promise<Answer> {
   if (address.searchParams.has("key")) address.searchParams.set("key", apiKey);
   return new Promise((resolve, reject) => {
     const ask = address.protocol === "https:" ? overHttps : overHttp;
     const length = body.length === 0 ? {} : { "content-length": String(body.length) };
     const options = { method, headers: { ...headersFor(headers, apiKey), ...length }, signal, timeout: silenceMs };
-    const outgoing = ask(address, options, resolve);
+    const outgoing = ask(address, options, (answer) => resolve(answer as Answer));
     outgoing.on("timeout", () => outgoing.destroy(new Error(`nothing for ${silenceMs} ms`)));
     outgoing.on("error", reject);
     outgoing.end(body);
@@ -61,8 +64,8 @@ export function forward(
 }
 
 /** Another server's answer, for the client. */
-export function passedBack(answer: IncomingMessage): Reply {
+export function passedBack(answer: Answer): Reply {
   const { "transfer-encoding": _, connection: __, "keep-alive": ___, ...rest } = answer.headers;
   const headers = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, String(value)]));
-  return { status: answer.statusCode ?? 502, headers, stream: answer };
+  return { status: answer.statusCode, headers, stream: answer };
 }

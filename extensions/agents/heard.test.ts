@@ -184,8 +184,11 @@ test("Anthropic's messages: the blocks of a stream", () => {
     start(0, { type: "thinking", thinking: "" }),
     delta(0, { thinking: "H" }),
     delta(0, { thinking: "m" }),
+    delta(0, { type: "signature_delta", signature: "s" }),
     start(1, { type: "text", text: "" }),
     delta(1, { text: "Yes" }),
+    delta(1, { type: "citations_delta", citation: {} }),
+    delta(9, { text: "of a block that never began" }),
     start(2, { type: "tool_use", id: "t1", name: "find", input: {} }),
     delta(2, { partial_json: '{"of"' }),
     delta(2, { partial_json: ":1}" }),
@@ -234,7 +237,16 @@ test("Gemini: contents of parts, whole and in a list of chunks", () => {
 
 test("other requests, and what is no JSON, are not heard", () => {
   const answer = { choices: [{ message: { content: "x" } }] };
-  expect(hear("/v1/embeddings", chat, answer)).toBeUndefined();
+  for (const path of [
+    "/v1/embeddings",
+    "/v1/chat/completions/c1",
+    "/completions",
+    "/v1/responses/resp_1",
+    "/v1/messages/batches",
+  ])
+    expect(hear(path, chat, answer)).toBeUndefined();
+  for (const method of ["embedContent", "generateContents", "XgenerateContent"])
+    expect(hear(`/v1beta/models/m:${method}`, chat, { candidates: [{ content: { parts: [{ text: "x" }] } }] })).toBeUndefined();
   expect(new Hearing().exchange("/v1/chat/completions", "{", JSON.stringify(answer))).toBeUndefined();
   expect(hear("/v1/chat/completions", chat, "no events")).toBeUndefined();
   expect(hear("/v1/responses", { input: "?" }, { output: [] })).toBeUndefined();

@@ -29,7 +29,7 @@ export class Hearing {
 
   /** @returns undefined for another request, and an answer without a message */
   exchange(url: string, request: string, answer: string): Heard | undefined {
-    const form = forms.find(({ path }) => path.test(url.split("?")[0] ?? ""));
+    const form = forms.find(({ path }) => path.test(url.split("?")[0]));
     const body = jsonOf(request);
     const parts = partsOf(answer);
     if (form === undefined || !isJson(body) || parts.length === 0) return undefined;

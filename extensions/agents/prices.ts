@@ -9,11 +9,13 @@ export interface Prices {
 
 /** Reads the prices of a flag. @throws ConfigError for another text */
 export function pricesOf(text: string, flag: string): Prices {
-  const [, input, output, currency = "USD"] = /^ *(\d+(?:\.\d+)?) *, *(\d+(?:\.\d+)?) *(?:, *([^,]*[^, ]) *)?$/.exec(text) ?? [];
-  if (input !== undefined && output !== undefined) return { input: Number(input), output: Number(output), currency };
-  throw new ConfigError(flag, text, {
-    expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
-  });
+  const found = /^ *(\d+(?:\.\d+)?) *, *(\d+(?:\.\d+)?) *(?:, *([^,]*[^, ]) *)?$/.exec(text);
+  if (found === null)
+    throw new ConfigError(flag, text, {
+      expected: 'the prices of a million prompt and completion tokens, such as "0.4,1.6" or "0.4,1.6,EUR"',
+    });
+  const [, input, output, currency = "USD"] = found;
+  return { input: Number(input), output: Number(output), currency };
 }
 
 export function costText({ total, currency }: { readonly total: number; readonly currency: string }): string {

@@ -26,7 +26,7 @@ export function runProgram(
   start = startGroup,
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    const [file = "", ...args] = command;
+    const [file, ...args] = command;
     const group = start(file, args, { env: { ...process.env, ...env } });
     const program = group.child as ChildProcessWithoutNullStreams;
     const stop = () => void group.end();

@@ -6,6 +6,11 @@ test.each<[string, readonly number[], readonly number[]]>([
   ["reward > 0.5", [0.6, 0.5 + 1e-8], [0.5, 0.5 + 1e-10, 0]],
   ["reward <= -1.5", [-1.5, -1.5 + 1e-10, -2], [-1.5 + 1e-8, 0]],
   [" reward<0 ", [-0.1, -1e-8], [0, -1e-10, 1]],
+  // Just at the rounding.
+  ["reward >= 0", [-1e-9], []],
+  ["reward > 0", [], [1e-9]],
+  ["reward <= 0", [1e-9], []],
+  ["reward < 0", [], [-1e-9]],
 ])("the rule %j keeps %j, and not %j", (rule, kept, left) => {
   const keeps = keepRule(rule);
   expect([kept.filter(keeps), left.filter(keeps)]).toEqual([kept, []]);

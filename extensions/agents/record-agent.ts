@@ -167,10 +167,10 @@ const comparisons: Readonly<Record<string, (reward: number, limit: number) => bo
 
 /** @throws ConfigError for a text that is no rule */
 export function keepRule(text: string): (reward: number) => boolean {
-  const [, sign = "", limit = ""] = /^\s*reward\s*(>=|>|<=|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
-  const compare = comparisons[sign];
-  if (compare === undefined) throw new ConfigError("keep", text, { expected: 'a rule such as "reward >= 1" or "reward > 0.5"' });
-  return (reward) => compare(reward, Number(limit));
+  const rule = /^\s*reward\s*(>=|>|<=|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text);
+  if (rule === null) throw new ConfigError("keep", text, { expected: 'a rule such as "reward >= 1" or "reward > 0.5"' });
+  const [, sign, limit] = rule;
+  return (reward) => comparisons[sign](reward, Number(limit));
 }
 
 function sumOf(usages: readonly TeacherUsage[]): TeacherUsage {

@@ -99,7 +99,7 @@ async function passOn(request: HttpRequest, origin: string, { apiKey, name: mode
     end(reasonOf(cause));
     throw new HttpError(502, "the model's server", origin, { expected: "an answer", hint: reasonOf(cause), cause });
   });
-  const status = answer.statusCode ?? 502;
+  const { statusCode: status } = answer;
   const answered = bounded(answer);
   if (status < 300 && body.length <= maxHeard) seen.bodies.push({ url, request: body, answer: answered });
   answer.on("end", () => end(faultIn(status, answered().slice(0, shown))));

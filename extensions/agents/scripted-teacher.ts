@@ -75,8 +75,8 @@ async function scriptOf(file: string): Promise<ScriptedTeacher> {
 
 /** Where in a script an error was raised. */
 function placeIn(name: string, error: unknown): string | undefined {
-  const stack = error instanceof Error ? (error.stack ?? "") : "";
-  const place = stack.split(/[\s()]/).find((word) => word.includes(`${name}:`));
+  const words = error instanceof Error ? error.stack?.split(/[\s()]/) : undefined;
+  const place = words?.find((word) => word.includes(`${name}:`));
   return place === undefined ? undefined : `It was raised at ${basename(place)}.`;
 }
 

@@ -28,10 +28,9 @@ export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTas
   if (twice !== undefined)
     throw new ConfigError("tasks", twice, { expected: "each task once: it could be trained and measured" });
   if (tasks.length < leastToSplit) return { train: tasks, test: tasks };
-  const ranked = texts.map((text, i) => ({ i, prompt: tasks[i]?.prompt, rank: sha256(text) }));
-  const prompts = ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1)).map(({ prompt }) => prompt);
-  const kept = new Set<string | undefined>();
-  for (const [i, prompt] of prompts.entries()) if (i < Math.max(1, Math.round(testShare * tasks.length))) kept.add(prompt);
+  const ranked = tasks.map(({ prompt }, i) => ({ prompt, rank: sha256(texts[i]) }));
+  ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
+  const kept = new Set(ranked.slice(0, Math.round(testShare * tasks.length)).map(({ prompt }) => prompt));
   return { train: tasks.filter(({ prompt }) => !kept.has(prompt)), test: tasks.filter(({ prompt }) => kept.has(prompt)) };
 }
 

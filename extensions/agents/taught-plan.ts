@@ -165,10 +165,8 @@ function partsOf<T extends TaskRequest>({ train, test }: SplitTasks<T>, wanted?:
   // By the prompts' digests, so that neither part is the head of a sorted file; equal prompts stay together.
   const ranked = train.map(({ prompt }) => prompt).sort((a, b) => (digest(a) < digest(b) ? -1 : 1));
   const shown = new Set(ranked.slice(0, count));
-  const [demonstrations, reinforcement] = [true, false].map((isShown) =>
-    train.filter((task) => shown.has(task.prompt) === isShown),
-  );
-  return { demonstrations: demonstrations ?? [], reinforcement: reinforcement ?? [], test };
+  const part = (isShown: boolean) => train.filter((task) => shown.has(task.prompt) === isShown);
+  return { demonstrations: part(true), reinforcement: part(false), test };
 }
 
 function digest(value: unknown): string {

@@ -123,7 +123,7 @@ export async function functionOf<T extends TaskRequest>(agent: AgentTraining<T>[
 
 /** A module by its path, or a program and its arguments. */
 function agentOf(words: readonly string[]): string | AgentProgram {
-  const [first = "", ...more] = words;
+  const [first, ...more] = words;
   return more.length === 0 && /\.[cm]?[jt]sx?$/.test(first) ? first : { command: words };
 }
 

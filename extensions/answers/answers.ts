@@ -27,15 +27,15 @@ export function answersEnvironment(userSettings: unknown): Environment<DefinedTa
   const settings = parseSettings(answersSettingsSchema, userSettings ?? {}, "environment.settings");
   const { data, system, compare, demonstrate } = settings;
   const tasks = readAnswerTasks(data, compare);
-  const shown = demonstrate === "answers" ? tasks.map(({ answers }) => answers) : formGuesses(tasks);
-  const shownOf = new Map(tasks.map((task, i) => [task, shown[i] ?? []]));
+  const guessed = demonstrate === "form" ? formGuesses(tasks) : [];
+  const guessesAt = new Map(guessed.map((guesses, i) => [tasks[i], guesses]));
   return defineEnvironment<AnswerTask>({
     name: "answers",
     ...(system === undefined ? {} : { system }),
     tasks: { ...splitTasks(tasks) },
     start: (task) => ({ tools: [], reward: ({ answer }) => Number(isRight(answer, task, compare)) }),
     demonstrate: (task) => [
-      { role: "assistant", content: randomStream(0, "shown", task.prompt).pick(shownOf.get(task) ?? task.answers) },
+      { role: "assistant", content: randomStream(0, "shown", task.prompt).pick(guessesAt.get(task) ?? task.answers) },
     ],
   });
 }

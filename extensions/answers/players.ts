@@ -26,12 +26,12 @@ export function playersOf(tasks: readonly AnswerTask[]): Player[] {
     player("the most frequent answer", tasks, (_, i) => [mostFrequent(firsts.filter((_, other) => other !== i))]),
     player(aWord, tasks, ({ prompt }) => wordsIn(prompt).filter((word) => shapeOf(word) === usual)),
     player("a sentence's first word", tasks, ({ prompt }) => firstWords(prompt)),
-    player("the prompt's end", tasks, ({ prompt }) => [
+    player("the prompt's end", tasks, ({ prompt }) =>
       prompt
         .trim()
         .split(/: |:\n|\n/)
-        .at(-1) ?? "",
-    ]),
+        .slice(-1),
+    ),
     ...(tasks.every(isReordering) ? [player(itsParts, tasks, (task) => reordered(first(task), random))] : []),
   ];
   return found.filter(({ guesses }) => guesses.some((each) => each.length > 0));
@@ -62,10 +62,10 @@ export function formGuesses(tasks: readonly AnswerTask[]): Player["guesses"] {
   const few = new Set(tasks.map(first)).size <= 8;
   const names = [...(few || inPrompt(tasks) < 0.9 ? [] : [itsParts, aWord]), anothers];
   const [chosen] = names.flatMap((name) => players.filter((each) => each.name === name));
-  return tasks.map((task, i) => (chosen?.guesses[i]?.length ? chosen.guesses[i] : [first(task)]));
+  return tasks.map((task, i) => (chosen?.guesses[i].length ? chosen.guesses[i] : [first(task)]));
 }
 
-const first = ({ answers }: AnswerTask) => answers[0] ?? "";
+const first = ({ answers }: AnswerTask) => answers[0];
 
 function player(name: string, tasks: readonly AnswerTask[], guess: (task: AnswerTask, i: number) => readonly string[]): Player {
   // A blank answer is silence, and no guess.
@@ -94,7 +94,7 @@ function wordsIn(text: string): string[] {
 }
 
 function firstWords(prompt: string): string[] {
-  const [line = ""] = prompt.split("\n");
+  const [line] = prompt.split("\n");
   return line.split(". ").flatMap((sentence) => sentence.trim().split(" ")[0] || []);
 }
 
@@ -107,7 +107,7 @@ const isReordering = (task: AnswerTask) => /\S\s+\S/.test(first(task)) && isInPr
 
 /** The parts of an answer in other orders, what is between them in its place. */
 function reordered(answer: string, random: Random): string[] {
-  const [, open = "", body = "", close = ""] = /^([[({]?)(.*?)([\])}]?)$/s.exec(answer) ?? [];
+  const [, open, body, close] = /^([[({]?)(.*?)([\])}]?)$/s.exec(answer) as RegExpExecArray;
   const parts = body.split(/(,\s*|\s+)/);
   return Array.from({ length: mostGuesses }, () => {
     const items = random.shuffle(parts.filter((_, i) => i % 2 === 0));

@@ -79,18 +79,13 @@ export function saying(name: string, content: (view: View) => string): Degenerat
 }
 
 /** Calls the same tools in the same order for every request, with arguments that fit the schema, and repeats the request. */
-export function toolOrder(names: readonly string[]): DegeneratePolicy {
-  return {
-    name: names.length === 0 ? "no tools" : names.join(", "),
-    script: () => {
-      let at = 0;
-      return (view) => {
-        if (view.conversation.at(-1)?.role === "user") at = 0;
-        const tool = view.tools.find(({ name }) => name === names[at]);
-        at++;
-        return tool === undefined ? words(lastUserText(view)) : calling(guessedCall(tool, view.conversation));
-      };
-    },
+export function toolOrder(names: readonly string[]): Script {
+  let at = 0;
+  return (view) => {
+    if (view.conversation.at(-1)?.role === "user") at = 0;
+    const tool = view.tools.find(({ name }) => name === names[at]);
+    at++;
+    return tool === undefined ? words(lastUserText(view)) : calling(guessedCall(tool, view.conversation));
   };
 }
 

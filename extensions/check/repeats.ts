@@ -28,7 +28,7 @@ export async function findUnrepeatable(environment: Environment, split: Split, l
   const first: unknown[][] = [];
   for (const task of tasks) first.push(await transcript(environment, task, limits));
   for (const [index, task] of tasks.entries()) {
-    const change = difference(first[index] ?? [], await transcript(environment, task, limits));
+    const change = difference(first[index], await transcript(environment, task, limits));
     if (change === undefined) continue;
     found.push(
       `The episode of task ${index} of ${split} is another one the second time, from message ${change.at} on: ${change.text}. ` +
@@ -43,7 +43,7 @@ export async function findUnrepeatable(environment: Environment, split: Split, l
 async function transcript(environment: Environment, task: Task, limits: UserCodeLimits): Promise<unknown[]> {
   const { protocol, tools: shown } = await whileEpisode(environment, task, 0, (episode) => episode);
   const tools = protocol === undefined ? shown.map(({ name }) => name) : [];
-  const { conversation, score } = await playThrough(environment, task, toolOrder(tools).script(task.id, []), limits);
+  const { conversation, score } = await playThrough(environment, task, toolOrder(tools), limits);
   return [...conversation, score];
 }
 

@@ -184,8 +184,8 @@ function requireScorable(assertions: unknown, where: string): void {
 /** The files of a configuration from its own folder: promptfoo's library looks for them in the current one. */
 function absolute(value: unknown, folder: string, key = ""): unknown {
   if (typeof value === "string") {
-    const [, relative] = /^file:\/\/(?!\/)(.*)$/s.exec(value) ?? [];
-    if (relative !== undefined) return `file://${join(folder, relative)}`;
+    const named = /^file:\/\/(?!\/)(.*)$/s.exec(value);
+    if (named !== null) return `file://${join(folder, named[1])}`;
     const isPath = (key === "prompts" || key === "tests") && !value.includes("\n") && existsSync(join(folder, value));
     return isPath ? `file://${join(folder, value)}` : value;
   }

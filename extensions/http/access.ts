@@ -44,14 +44,14 @@ type Keyed = Pick<IncomingMessage, "headers" | "url">;
  * The key of a request, "" if it has none: in X-API-Key, as a bearer token, or as clients of Gemini send theirs, in X-Goog-API-Key or as `key` in
  * the address.
  */
-export function keyOf({ headers, url = "" }: Keyed): string {
+export function keyOf({ headers, url }: Keyed): string {
   const given =
     headers["x-api-key"] ??
     headers.authorization?.replace(/^Bearer /, "") ??
     headers["x-goog-api-key"] ??
-    new URLSearchParams(url.split("?", 2)[1]).get("key") ??
+    new URLSearchParams(url?.split("?", 2)[1]).get("key") ??
     "";
-  return Array.isArray(given) ? (given[0] ?? "") : given;
+  return Array.isArray(given) ? given[0] : given;
 }
 
 /** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com does not count. */

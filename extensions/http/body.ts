@@ -9,7 +9,7 @@ import { HttpError } from "./http-error.ts";
 /** Reads a body, and stops at a limit. @throws HttpError (413) beyond it, (422) for an unknown or a broken compression */
 export async function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   const tooLarge = (size: number) => new HttpError(413, "body of the request", size, { expected: `at most ${limit} bytes` });
-  const announced = Number(request.headers["content-length"] ?? 0);
+  const announced = Number(request.headers["content-length"]);
   if (announced > limit) throw tooLarge(announced);
   const parts: Buffer[] = [];
   let size = 0;

@@ -64,8 +64,9 @@ export class Places {
     const byAddress = new Map<string, number>();
     for (const [, { address }] of candidates) byAddress.set(address, (byAddress.get(address) ?? 0) + 1);
     const most = Math.max(...byAddress.values());
-    const [socket] = candidates.find(([, { address }]) => byAddress.get(address) === most) ?? [];
-    if (socket === undefined) return false;
+    const oldest = candidates.find(([, { address }]) => byAddress.get(address) === most);
+    if (oldest === undefined) return false;
+    const [socket] = oldest;
     this.#all.delete(socket);
     socket.destroy();
     return true;

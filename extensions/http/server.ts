@@ -93,6 +93,9 @@ export interface RunningHttp {
 
 type Target = Pick<HttpRequest, "path" | "parts" | "query">;
 
+/** A request that a server got, in which Node sets both. */
+type Arrived = IncomingMessage & { readonly method: string; readonly url: string };
+
 /**
  * Starts a server. No request, upgrade or broken connection can end its process: what `guard`, `route` and `upgrade` throw is an answer, and
  * the errors of all sockets are handled here.
@@ -102,7 +105,7 @@ export async function startHttp(service: HttpService): Promise<RunningHttp> {
   const { host, port, limits = {}, keepAliveMs, background = false, upgrade } = service;
   const { connections = httpDefaults.connections, requestMs: requestTimeout = httpDefaults.requestMs } = limits;
   const timeouts = { requestTimeout, headersTimeout: headLimit(host, requestTimeout), connectionsCheckingInterval: lookMs };
-  const server = createServer(timeouts, (request, response) => void answer(service, places, request, response));
+  const server = createServer(timeouts, (request, response) => void answer(service, places, request as Arrived, response));
   const places = new Places(server, connections);
   if (keepAliveMs !== undefined) server.keepAliveTimeout = keepAliveMs;
   if (upgrade !== undefined)
@@ -112,9 +115,9 @@ export async function startHttp(service: HttpService): Promise<RunningHttp> {
         service.guard(request);
         places.letIn(request);
         places.begin(request);
-        upgrade(request, targetOf(request), socket, head);
+        upgrade(request, targetOf(request as Arrived), socket, head);
       } catch (error) {
-        const { status } = (service.problem ?? problemOf)(error, pathOf(request));
+        const { status } = (service.problem ?? problemOf)(error, pathOf(request as Arrived));
         const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`;
         socket.end(head, () => socket.destroy());
       }
@@ -131,11 +134,11 @@ export async function startHttp(service: HttpService): Promise<RunningHttp> {
   };
 }
 
-async function answer(service: HttpService, places: Places, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(service: HttpService, places: Places, request: Arrived, response: ServerResponse): Promise<void> {
   const { limits = {}, headers: always, log, problem = problemOf } = service;
   const start = performance.now();
   const gone = new AbortController();
-  const method = request.method ?? "GET";
+  const { method, url, headers } = request;
   let end = () => {};
   response.on("close", () => {
     gone.abort();
@@ -152,7 +155,6 @@ async function answer(service: HttpService, places: Places, request: IncomingMes
     if (hasBody(request)) request.once("end", begin);
     else begin();
     const body = () => readBody(request, limits.maxBytes ?? httpDefaults.maxBytes);
-    const { url = "/", headers } = request;
     const incoming = { method, url, ...targetOf(request), headers, signal: gone.signal, body };
     await send(response, await service.route(incoming), always);
   } catch (error) {
@@ -189,15 +191,15 @@ function problemOf(error: unknown): { readonly status: number; readonly json: ob
 
 /** A body that is still arriving takes no place. */
 function hasBody({ headers }: IncomingMessage): boolean {
-  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > 0;
 }
 
-function pathOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
-  return url.split("?", 1)[0] ?? "";
+function pathOf({ url }: Pick<Arrived, "url">): string {
+  return url.split("?", 1)[0];
 }
 
 /** @throws HttpError (400) for a path that is not in UTF-8 */
-function targetOf({ url = "/" }: IncomingMessage): Target {
+function targetOf({ url }: Arrived): Target {
   const [path, query] = [pathOf({ url }), url.slice(url.indexOf("?") + 1 || url.length)];
   try {
     const parts = path.split("/").slice(1).map(decodeURIComponent);

@@ -43,9 +43,10 @@ interface Verdict {
  */
 export function judgePart(parts: JudgeParts): Pick<RewardPart, "check" | "score"> {
   const { name, config } = parts;
+  const { reference } = config;
   const judge = new Judge(parts);
   return {
-    ...(config.reference !== undefined && { check: (task: Task) => void referenceIn(name, task, config.reference ?? "") }),
+    ...(reference !== undefined && { check: (task: Task) => void referenceIn(name, task, reference) }),
     score: (groups, context) => judge.score(groups, context),
   };
 }
@@ -99,7 +100,7 @@ class Judge {
     const usage = own ? entry : noUsage;
     if (entry.scores !== undefined)
       return { values: question.byTrajectory(entry.scores), usage, outcome: own ? "asked" : "cached" };
-    if (config.onFailure === "error") throw unanswered(name, group, entry.problem ?? "no answer");
+    if (config.onFailure === "error") throw unanswered(name, group, entry.problem);
     context.warn(`${name}: group ${group.id} is left out of the update: ${entry.problem}`);
     return { values: undefined, usage, outcome: "skipped" };
   }
@@ -181,7 +182,7 @@ class Judge {
   }
 }
 
-function unanswered(name: string, { id }: ScoredGroup, problem: string): RewardError {
+function unanswered(name: string, { id }: ScoredGroup, problem: string | undefined): RewardError {
   return new RewardError(name, `not given to group ${id}`, {
     expected: "a usable answer of the judge",
     hint: `${problem}. Finished steps are kept: continue with --resume. With onFailure "skip-group" such groups are left out of the update instead.`,

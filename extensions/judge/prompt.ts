@@ -32,7 +32,7 @@ export function questionAbout(trajectories: readonly Trajectory[], model: string
     attempts: shown.length,
     system,
     user: [`<task>\n${task}\n</task>`, ...shown.map(attemptPart)].join("\n\n"),
-    byTrajectory: (scores) => texts.map((text) => scores[shown.indexOf(text)] ?? Number.NaN),
+    byTrajectory: (scores) => texts.map((text) => scores[shown.indexOf(text)]),
   };
 }
 

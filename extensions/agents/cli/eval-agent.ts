@@ -42,7 +42,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     screen.line(
       `${models.length > 1 ? `${"AB"[i]}  ` : ""}${agent} with ${model ?? "its own model"}: ${plural(tasks.length, "task")}${chosen.model === undefined ? "" : `, ${asks}, seed ${seed}`}`,
     );
-    const given = typeof out === "string" ? join(out, models.length > 1 ? ("ab"[i] ?? "") : "") : undefined;
+    const given = typeof out === "string" ? join(out, models.length > 1 ? "ab"[i] : "") : undefined;
     const folder = given ?? newRunFolder(runsFolder, `eval-${basename(agent)}-${basename(model?.split("@")[0] ?? "own")}`);
     const again = `${models.length > 1 ? `--model ${model} instead of --compare, and ` : ""}--out ${quoted(shownPath(resolve(folder)))}`;
     const kept = () =>
@@ -123,8 +123,9 @@ export function modelOf(
   model: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Pick<AgentEvaluation, "endpoint" | "model"> {
-  const [, name, baseUrl] = /^(.*)@(https?:\/\/.*)$/.exec(model) ?? [];
-  if (baseUrl === undefined) return { model };
+  const found = /^(.*)@(https?:\/\/.*)$/.exec(model);
+  if (found === null) return { model };
+  const [, name, baseUrl] = found;
   return { endpoint: { baseUrl, name, apiKey: env.OPENAI_API_KEY ?? "none" } };
 }
 

@@ -41,7 +41,7 @@ export async function scanCommand(
   const user = await loadConfigFile(flags.config);
   const given = settingsOf(environmentCheckFlags, { model: user.model ?? "smollm2", tasks: "64", ...flags });
   const subjects = what.map((each) => subjectOf(each, user, given));
-  const { config } = subjects[0] ?? { config: resolveConfig(user, given) };
+  const [{ config }] = subjects;
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
   const player = sampling
     ? await openModel(folder, config.engine, { use: samplingUse(config), seed: config.seed }, config.chat)
