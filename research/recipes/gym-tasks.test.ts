@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { seedOf } from "../../src/core/random.ts";
-import { type GymTask, gymConfigs, gymEnvironment, gymTasks, writeChallenge, writeForm } from "./gym-tasks.ts";
+import { type GymTask, gymConfigs, gymEnvironment, gymTasks, writeForm } from "./gym-tasks.ts";
 
 const task = (split: string, index: number, more: Partial<GymTask> = {}): GymTask => ({
   ...{ split, index, prompt: `${split} ${index}?`, answers: ["Ten Cows", "10"], guesses: ["one", "two"] },
@@ -65,7 +65,7 @@ test("the package makes a run's tasks once, each by the seed of its place; the r
   await expect(gymTasks(fresh(), 11, () => '{"prompt":"p","answers":[],"guesses":[]}')).rejects.toThrow("answers");
 });
 
-test("the form is shown by guesses at the first training tasks; the measured tasks are questions with answers", () => {
+test("the form is shown by guesses at the first training tasks", () => {
   const folder = fresh();
   const tasks = [task("train", 0), task("train", 127), task("train", 128), task("test", 0), task("challenge", 5)];
   writeForm(tasks, join(folder, "form.jsonl"));
@@ -82,13 +82,9 @@ test("the form is shown by guesses at the first training tasks; the measured tas
   writeForm(many, join(folder, "many.jsonl"));
   const guesses = rowsOf(join(folder, "many.jsonl")).map(({ messages }) => messages[1].content);
   expect(new Set(guesses)).toEqual(new Set(["one", "two"]));
-  writeChallenge(tasks, join(folder, "challenge.jsonl"));
-  expect(rowsOf(join(folder, "challenge.jsonl"))).toEqual([
-    { id: "challenge/5", prompt: "challenge 5?", answer: ["Ten Cows", "10"] },
-  ]);
 });
 
-test("both stages are as long as the longest task needs", () => {
+test("both stages are as long as the longest answer needs", () => {
   const tokens = (text: string) => text.length;
   const configs = (prompt: number, answer: number) =>
     gymConfigs({
@@ -124,7 +120,6 @@ test("both stages are as long as the longest task needs", () => {
     steps: 40,
     evaluation: { split: "challenge", tasks: 256, k: 1 },
   });
-  expect(configs(191, 10).form).toMatchObject({ engine: { maxLength: 512 } });
-  expect(configs(20, 8).form).toMatchObject({ engine: { maxLength: 256 }, rollout: { maxTokens: 12 } });
+  expect(configs(20, 8).form).toMatchObject({ rollout: { maxTokens: 12 } });
   expect(configs(20, 9).form).toMatchObject({ rollout: { maxTokens: 13 } });
 });

@@ -78,15 +78,6 @@ export async function gymTasks(folder: string, seed: number, make: (seeds: strin
     .map((line) => taskSchema.parse(jsonOf(line)));
 }
 
-/** Writes the tasks that are measured as questions with answers. */
-export function writeChallenge(tasks: readonly GymTask[], file: string): void {
-  const asked = tasks.filter(({ split }) => split === "challenge");
-  writeRows(
-    file,
-    asked.map(({ index, prompt, answers }) => ({ id: `challenge/${index}`, prompt, answer: answers })),
-  );
-}
-
 /** Writes training tasks with a guess as answer: they teach the form and not the solution. */
 export function writeForm(tasks: readonly GymTask[], file: string): void {
   const random = randomStream(0, "form");
@@ -112,9 +103,8 @@ export interface GymRun {
   readonly tokens: (text: string) => number;
 }
 
-/** The two stages of a run, as long as its tasks need. */
+/** The two stages of a run. An answer has four tokens more than the longest right one. */
 export function gymConfigs({ family, tasks, seed, device, threads, data, tokens }: GymRun) {
-  const prompt = Math.max(...tasks.map((task) => tokens(task.prompt)));
   const answer = Math.max(...tasks.flatMap(({ answers }) => answers.map(tokens)));
   const shared = {
     seed,
@@ -123,7 +113,7 @@ export function gymConfigs({ family, tasks, seed, device, threads, data, tokens 
       kind: "local",
       ...{ device, threads },
       lora: { rank: 16, alpha: 32, targets: "all-linear" },
-      maxLength: prompt + answer <= 200 ? 256 : 512,
+      maxLength: 256,
       memory: 2.6,
     },
     rollout: { tasksPerStep: 16, groupSize: 8, maxTurns: 2, maxTokens: Math.max(12, answer + 4) },

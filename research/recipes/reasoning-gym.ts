@@ -1,12 +1,11 @@
 /**
- * SmolLM2-135M-Instruct learns a family of the Python package reasoning-gym: docs/published-tasks.md.
+ * SmolLM2-135M-Instruct learns needle_haystack or word_sequence_reversal of the Python package reasoning-gym: docs/published-tasks.md.
  *
  *     pip install reasoning-gym==0.1.25
  *     npx jiti research/recipes/reasoning-gym.ts --family needle_haystack --seed 11 --out runs/needle_haystack-11
  *
  * The form of an answer, by demonstrations that guess, then GRPO. The package makes its tasks once, in OUT/tasks.jsonl; with this file there the run
- * needs no Python. Called again, it continues where it was stopped. With --tasks it writes OUT/challenge.jsonl alone, which `retrograde-rl scan` and
- * `npm run research -- protocol make` read.
+ * needs no Python. Called again, it continues where it was stopped.
  */
 import "../install.ts";
 import { spawnSync } from "node:child_process";
@@ -19,7 +18,7 @@ import { EnvError } from "../../src/core/errors.ts";
 import { modelFolder } from "../../src/sdk/model.ts";
 import { createScreen } from "../../src/terminal/screen.ts";
 import { resolveConfig } from "../../src/training/config/config.ts";
-import { gymConfigs, gymTasks, writeChallenge, writeForm } from "./gym-tasks.ts";
+import { gymConfigs, gymTasks, writeForm } from "./gym-tasks.ts";
 import { runStages } from "./stages.ts";
 
 const { values } = parseArgs({
@@ -30,8 +29,6 @@ const { values } = parseArgs({
     device: { type: "string", default: "cpu" },
     threads: { type: "string", default: "1" },
     python: { type: "string", default: "python3" },
-    /** Only writes the tasks, and those that are measured as questions with answers. */
-    tasks: { type: "boolean", default: false },
   },
 });
 const { family, device } = values;
@@ -41,17 +38,14 @@ mkdirSync(out, { recursive: true });
 const tasks = await gymTasks(out, seed, python);
 const data = join(out, "form.jsonl");
 if (!existsSync(data)) writeForm(tasks, data);
-if (values.tasks) writeChallenge(tasks, join(out, "challenge.jsonl"));
-else {
-  const tokenizer = loadTokenizer(await modelFolder(resolveConfig({ model: "smollm2" })));
-  const tokens = (text: string) => tokenizer.encode(text).length;
-  const { form, reinforcement } = gymConfigs({ family, tasks, seed, device, threads: Number(values.threads), data, tokens });
-  const stages = [
-    { config: form, folder: join(out, "form"), model: "smollm2" },
-    { config: reinforcement, folder: join(out, "grpo"), model: join(out, "form") },
-  ];
-  process.exitCode = await runStages(stages, createScreen(process.stdout));
-}
+const tokenizer = loadTokenizer(await modelFolder(resolveConfig({ model: "smollm2" })));
+const tokens = (text: string) => tokenizer.encode(text).length;
+const { form, reinforcement } = gymConfigs({ family, tasks, seed, device, threads: Number(values.threads), data, tokens });
+const stages = [
+  { config: form, folder: join(out, "form"), model: "smollm2" },
+  { config: reinforcement, folder: join(out, "grpo"), model: join(out, "form") },
+];
+process.exitCode = await runStages(stages, createScreen(process.stdout));
 
 function python(seeds: string): string {
   const program = fileURLToPath(new URL("reasoning-gym.py", import.meta.url));
