@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { measure, resultsOf, slowOf } from "./measure.ts";
-import { summary } from "./profile.ts";
 import { commandOf, type Program, type Quantities, type Side } from "./side.ts";
 
 const program = (script: string): Program => ({ script, args: [1, "two"] });
@@ -97,35 +96,4 @@ test("a program in Python runs in the one that was found, another in Node by jit
   expect([node, rest]).toEqual([process.execPath, ["1", "two"]]);
   expect(jiti).toMatch(/jiti-cli\.mjs$/);
   expect(script).toMatch(/bench[\\/]ours[\\/]step\.ts$/);
-});
-
-test("a session's profile: medians of the runs of each node, by operator and by the engine's own names", () => {
-  const node = (name: string, dur: number, op_name?: string) => ({
-    ...{ cat: "Node", name: `${name}_kernel_time`, dur },
-    ...(op_name === undefined ? {} : { args: { op_name } }),
-  });
-  const run = { cat: "Session", name: "SequentialExecutor::Execute", dur: 9 };
-  const events = [
-    ...[run, run, run],
-    { cat: "Session", name: "x_kernel_time", dur: 1e6 },
-    { cat: "Node", name: "matmul q_proj #1_fence_before", dur: 1e6 },
-    ...[9000, 2000, 1000].map((dur) => node("matmul q_proj #1", dur, "MatMul")),
-    ...[3000, 3000, 3000].map((dur) => node("matmul q_proj #2", dur, "MatMul")),
-    ...[8000, 6000, 7000].map((dur) => node("Cast_17", dur, "Cast")),
-    node("bare", 500),
-  ];
-  expect(summary(JSON.stringify(events))).toEqual({
-    ...{ runs: 3, nodes: 4, milliseconds: 12.5 },
-    operators: [
-      { name: "Cast", nodes: 1, milliseconds: 7 },
-      { name: "MatMul", nodes: 2, milliseconds: 5 },
-      { name: "unknown", nodes: 1, milliseconds: 0.5 },
-    ],
-    groups: [
-      { name: "added by ONNX Runtime", nodes: 2, milliseconds: 7.5 },
-      { name: "matmul q_proj", nodes: 2, milliseconds: 5 },
-    ],
-  });
-  expect(summary("[]")).toEqual({ runs: 1, nodes: 0, milliseconds: 0, operators: [], groups: [] });
-  expect(() => summary('[{"cat":"Node"}]')).toThrow();
 });

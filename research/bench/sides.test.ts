@@ -9,7 +9,6 @@ import { median, type Result, resultText } from "./measure.ts";
 import { denseBatch, quickModel, randomTokens } from "./model.ts";
 import { lineSchema, readLines, standing, trialOf, unfinished } from "./mutation/lines.ts";
 import { applyMutant, drawMutants, keyOf, type Mutant } from "./mutation/mutants.ts";
-import { profileText } from "./profile.ts";
 import { shapeOf } from "./shapes.ts";
 import { isPython } from "./side.ts";
 import { prompt, words, wordsEnvironment } from "./words.ts";
@@ -114,20 +113,6 @@ test("a batch of rollouts is kept with a row for each trajectory; weights differ
   const file = join(mkdtempSync(join(tmpdir(), "bench-batch-")), "batch.json");
   await writeBatch(file, batch);
   expect(await readBatch(file)).toEqual(batch);
-});
-
-test("the tables of a profile: the longest first, as many lines as asked for", () => {
-  const share = (name: string, milliseconds: number) => ({ name, nodes: 2, milliseconds });
-  const profile = {
-    runs: 3,
-    nodes: 7,
-    milliseconds: 12.5,
-    operators: [share("MatMul", 10), share("Add", 2.5)],
-    groups: [share("q_proj", 1)],
-  };
-  expect(profileText(profile, 1)).toBe(
-    "3 runs of 7 nodes, 12.50 ms in nodes, by medians\n by operator\n     10.000 ms     2 nodes  MatMul\n by group\n      1.000 ms     2 nodes  q_proj",
-  );
 });
 
 const mutant = (replacement: string): Mutant => ({

@@ -60,9 +60,9 @@ async function decode(rows: number, cached: number, fresh: number): Promise<numb
 }
 
 await decode(1, 8, 8);
-await answerRounds("llama.cpp by node-llama-cpp, float32", async (request) => {
+await answerRounds(async (request) => {
   const [rows, cached, fresh] = request.split(" ").map(Number);
   return { tokensPerSecond: (rows * fresh) / (await decode(rows, cached, fresh)) };
-});
+}, "llama.cpp by node-llama-cpp, float32");
 await rm(folder, { recursive: true });
 process.exit();
