@@ -29,10 +29,6 @@ test("make-model.ts opens the engine and writes a model", async () => {
   expect(existsSync(join(out, "model.safetensors"))).toBe(true);
 });
 
-test("bfcl.ts looks for the benchmark's files", async () => {
-  expect(await recipe("bfcl.ts", out, join(folder, "nowhere"))).toContain("-- data bfcl` downloads the right files");
-});
-
 test("calculator-agent.ts comes as far as the engine's settings", async () => {
   expect(await recipe("calculator-agent.ts", "--device", "nope", "--out", out)).toContain('engine.device is "nope"');
 });
