@@ -33,9 +33,8 @@ export function decodeForwardBackward(bytes: Uint8Array): ForwardBackwardRequest
   const message = request.decode(bytes) as Message & RawRequest;
   const config: Record<string, number> = { ...message.lossFnConfig };
   for (const [name, { number, text }] of Object.entries(message.lossFnConfigV2)) {
-    if (text !== undefined && text !== null && text !== "")
-      throw new ShapeError(`loss_fn_config.${name}`, text, { expected: "a number" });
-    config[name] = number ?? 0;
+    if (text !== "") throw new ShapeError(`loss_fn_config.${name}`, text, { expected: "a number" });
+    config[name] = number;
   }
   return {
     modelId: message.modelId,
@@ -72,11 +71,11 @@ function encodeTop(rows: readonly TopLogprobs[]): object {
 function decodeDatum({ modelInput, lossFnInputs }: RawDatum): Datum {
   const tokens = modelInput.flatMap((chunk) => {
     if (chunk.encodedText) return readInt32(chunk.encodedText.tokens);
-    throw new ShapeError("model_input", chunk.image ? "an image" : "sound", { expected: "encoded_text chunks" });
+    throw new ShapeError("model_input", chunk.image.length > 0 ? "an image" : "sound", { expected: "encoded_text chunks" });
   });
   const values = (name: string, { sparseCsr, dense, dtype }: RawTensor): number[] => {
-    if (sparseCsr) throw new ShapeError(`tensor ${name}`, "sparse", { expected: "a dense tensor" });
-    return readers[dtypeOf(dtype)](dense ?? new Uint8Array());
+    if (sparseCsr.length > 0) throw new ShapeError(`tensor ${name}`, "sparse", { expected: "a dense tensor" });
+    return readers[dtypeOf(dtype)](dense);
   };
   const { target_tokens: targets, ...others } = lossFnInputs;
   if (targets === undefined)
@@ -94,16 +93,16 @@ function encodeRows(rows: readonly (readonly number[])[]): object {
   return { data: float32Bytes(rows.flat()), offsets: int64Bytes(offsets), dtype: dtypes.float32 };
 }
 
-/** Decoded messages: absent numbers and texts are 0 and "", absent messages are null. */
+/** Decoded messages: absent numbers, texts and bytes are 0 and empty, absent messages are null. */
 interface RawTensor {
-  readonly dense: Uint8Array | null;
-  readonly sparseCsr: object | null;
+  readonly dense: Uint8Array;
+  readonly sparseCsr: Uint8Array;
   readonly dtype: number;
 }
 interface RawDatum {
   readonly modelInput: readonly {
     readonly encodedText: { readonly tokens: Uint8Array } | null;
-    readonly image: Uint8Array | null;
+    readonly image: Uint8Array;
   }[];
   readonly lossFnInputs: Readonly<Record<string, RawTensor>>;
 }
@@ -113,6 +112,6 @@ interface RawRequest {
   readonly data: readonly RawDatum[];
   readonly lossFn: string;
   readonly lossFnConfig: Readonly<Record<string, number>>;
-  readonly lossFnConfigV2: Readonly<Record<string, { readonly number: number | null; readonly text: string | null }>>;
+  readonly lossFnConfigV2: Readonly<Record<string, { readonly number: number; readonly text: string }>>;
   readonly forwardOnly: boolean;
 }

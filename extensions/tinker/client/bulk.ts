@@ -25,7 +25,8 @@ const bulk = /\/(asample|retrieve_future)$/;
  * fetch and keeps memory flat. All else goes the platform's way, which follows redirects (without the key, where they lead elsewhere) and opens new connections.
  */
 export function bulkFetch(): TinkerFetch {
-  const agents = { "http:": new HttpAgent({ keepAlive: true }), "https:": new HttpsAgent({ keepAlive: true }) };
+  const kept = { keepAlive: true };
+  const agents = { "http:": new HttpAgent(kept), "https:": new HttpsAgent(kept) };
   return (address, request) => {
     const url = new URL(address);
     const { protocol } = url;

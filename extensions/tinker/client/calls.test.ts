@@ -149,7 +149,9 @@ test("a name that another process took is refused; one that this call took befor
   const model = await client.createModel({ baseModel: "tiny", rank: 8 });
   expect(await model.saveWeights("a")).toBe("tinker://model/a");
   expect(last("save_weights")).toEqual({ model_id: "model", seq_id: 1, path: "a", type: "save_weights" });
-  expect(await failure(model.saveWeights("a"))).toMatchObject({ kind: "conflict", retry: "never", status: 409 });
+  expect(await failure(model.saveWeights("a"))).toMatchObject({
+    ...{ kind: "conflict", retry: "never", status: 409, hint: "Names of checkpoints are used once: number them with the step." },
+  });
   server.faults.save_weights = ["lose-answer"];
   let asked = 0;
   answers.weights_info = () => (++asked < 3 ? json({}, 425) : json({ base_model: "tiny", is_lora: true }));
@@ -187,7 +189,8 @@ describe("a sample", () => {
     ] as const) {
       const { client, server, sent } = await open();
       server.faults.retrieve_future = Array(20).fill(fault);
-      await failure(client.baseSampler("tiny").sample(call));
+      const { hint } = await failure(client.baseSampler("tiny").sample(call));
+      if (draws > 1) expect(hint).toBe("The server was restarted, or dropped the result before it was fetched.");
       expect(sent.filter(({ path }) => path === "asample")).toHaveLength(draws);
     }
   });

@@ -233,7 +233,9 @@ describe("sampling", () => {
     });
     const sampler = await model.saveForSampler("s");
     server.slowPolls = Number.POSITIVE_INFINITY;
-    expect(await failure(sampler.sample(call))).toMatchObject({ kind: "timeout", retry: "later" });
+    expect(await failure(sampler.sample(call))).toMatchObject({
+      ...{ kind: "timeout", retry: "later", hint: "Raise resultTimeoutMs if the server is only slow." },
+    });
     expect(messages).toContain("hello");
     expect(messages).toContain("the server's queue: paused_capacity");
   });
@@ -286,7 +288,12 @@ describe("a connection", () => {
   test.each([
     ["no address", { baseUrl: undefined }, "address", /baseUrl is missing/],
     ["no web address", { baseUrl: "localhost:1" }, "address", /baseUrl is "localhost:1"/],
-    ["a key with a line break", { apiKey: "a\nb" }, "key", /apiKey is "\[hidden\]"/],
+    [
+      "a key with a line break",
+      { apiKey: "a\nb" },
+      "key",
+      /apiKey is "\[hidden\]"; expected printable characters without spaces/,
+    ],
   ] as const)("refuses %s", async (_, options, kind, message) => {
     const error = await failure(open(new ScriptedServer(), options as TinkerOptions));
     expect(error.kind).toBe(kind);
@@ -300,7 +307,9 @@ describe("a connection", () => {
     expect(await failure(open(down, { fetch }))).toMatchObject({ kind: "address", retry: "later" });
     const web = new ScriptedServer();
     web.faults.healthz = [404];
-    expect((await failure(open(web))).message).toMatch(/no Tinker server/);
+    expect((await failure(open(web))).message).toMatch(
+      /no Tinker server".*Something else answers there\. Give the address without \/api\/v1/,
+    );
     const old = new ScriptedServer();
     old.faults.forward = [422];
     expect(await failure(open(old))).toMatchObject({

@@ -149,7 +149,7 @@ export class TinkerClient {
       session_id: this.sessionId,
       model_seq_id: this.#modelCount++,
       base_model: baseModel,
-      lora_config: { rank, ...(seed === undefined ? {} : { seed }) },
+      lora_config: { rank, seed },
       type: "create_model",
     };
     const answer = await this.#connection.transport.send({ path: "create_model", body, repeatable: false });

@@ -400,8 +400,8 @@ test("a body travels as JSON or as bytes, with what it asks for and the key", as
 
 test("a sequence that nobody may continue sends nothing, and says whose it was", async () => {
   const sequence = new Sequence("m1");
-  sequence.break(new TinkerError("x", "gone", { kind: "lost", retry: "from-checkpoint" }));
-  sequence.break(new TinkerError("y", "later", { kind: "lost", retry: "from-checkpoint" }));
+  const lost = new TinkerError("x", "gone", { kind: "lost", retry: "from-checkpoint" });
+  await expect(sequence.submit("save_weights", () => Promise.reject(lost))).rejects.toBe(lost);
   const send = vi.fn(async () => 1);
   await expect(sequence.submit("optim_step", send)).rejects.toMatchObject({
     ...{

@@ -47,11 +47,6 @@ export class Sequence {
     return sent;
   }
 
-  /** Nothing is sent any more. */
-  break(cause: TinkerError): void {
-    this.#broken ??= cause;
-  }
-
   #fail(error: unknown, seqId: number): void {
     const failure = failureOf(this.#of, error);
     if (failure.retry === "from-checkpoint") this.#broken ??= failure;

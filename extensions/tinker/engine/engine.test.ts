@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { EngineError } from "../../../src/core/errors.ts";
 import type { StepOptions } from "../../../src/engines/engine.ts";
-import type { AdamSettings, Datum } from "../client/index.ts";
+import type { AdamSettings, Datum, SampledSequence } from "../client/index.ts";
 import { ScriptedServer } from "../client/scripted-server.fixture.ts";
 import { createTinkerEngine, TinkerEngine, type TinkerEngineOptions } from "./engine.ts";
 import { linearForms } from "./linear-form.ts";
@@ -30,7 +30,8 @@ function engineOf(changes: Partial<Findings> = {}, more: Partial<TinkerEngineOpt
     fields: { logprobs: data.map(({ targets }) => targets.map((target) => -target / 10)) },
     metrics: {},
   });
-  const sampling = { hold: Promise.resolve() };
+  const drawn: SampledSequence = { tokens: [3, 4], logprobs: [-1, -2], stopReason: "stop" };
+  const sampling = { hold: Promise.resolve(), drawn };
   const modelOf = (from: string | undefined) => {
     const id = `m${++models}${from === undefined ? "" : ` from ${names(from)}`}`;
     return {
@@ -56,7 +57,7 @@ function engineOf(changes: Partial<Findings> = {}, more: Partial<TinkerEngineOpt
         return {
           sample: async () => {
             await sampling.hold;
-            return { sequences: [{ tokens: [3, 4], logprobs: [-1, -2], stopReason: "stop" as const }] };
+            return { sequences: [sampling.drawn] };
           },
         };
       },
@@ -244,10 +245,43 @@ test("weights are saved for sampling once a version, and no step is made while a
   expect(log).toEqual(["m1 samples sample-1"]);
 });
 
+test("an action ends where a stop string does, with the candidates of what is left of it", async () => {
+  const decode = (tokens: readonly number[]) => tokens.map((token) => "abcde".charAt(token)).join("");
+  const { engine: make, sampling } = engineOf({}, { decode });
+  const topLogprobs = [1, 2, 3, 4].map((token) => ({ tokens: [token, 0], logprobs: [-token, -9] }));
+  sampling.drawn = { tokens: [1, 2, 3, 4], logprobs: [-1, -2, -3, -4], stopReason: "length", topLogprobs };
+  const engine = await make();
+  expect(await engine.sample({ ...request, stopStrings: ["x", "cd"], topLogprobs: 2 })).toEqual({
+    ...{
+      tokens: [1, 2, 3],
+      logprobs: [-1, -2, -3],
+      modelLogprobs: [-1, -2, -3],
+      entropies: [],
+      finish: "stop",
+      weightVersion: 0,
+    },
+    topLogprobs: [
+      [-1, -9],
+      [-2, -9],
+      [-3, -9],
+    ],
+    topTokens: [
+      [1, 0],
+      [2, 0],
+      [3, 0],
+    ],
+  });
+  const { finish, tokens } = await engine.sample({ ...request, stopStrings: ["x"] });
+  expect([finish, tokens]).toEqual(["length", [1, 2, 3, 4]]);
+  expect(engine.takeStats()).toMatchObject({ sampler: { prefilledTokens: 4, sampledTokens: 7 } });
+});
+
 test("the reference is a model of its own with the weights of then", async () => {
   const { engine: make, log } = engineOf();
   const engine = await make();
-  await expect(engine.referenceLogprobs([a], plain)).rejects.toThrow(/reference model is missing; expected a snapshot/);
+  await expect(engine.referenceLogprobs([a], plain)).rejects.toThrow(
+    /reference model is missing; expected a snapshot\. Call snapshotReference\(\) before training starts/,
+  );
   await engine.snapshotReference();
   expect(await engine.referenceLogprobs([a], plain)).toEqual([[-0.5, -0.6]]);
   const limits = { vocabularySize: 20, maxLength: 30, optimizer: false };
@@ -337,5 +371,12 @@ test("an engine is opened within the server's limit, without a probe where its f
   await expect(open({ findings: undefined, vocabularySize: 7 })).rejects.toThrow(
     /vocabularySize is 7; expected at least 8 tokens/,
   );
+  const engine = await open({});
+  const at = mkdtempSync(join(tmpdir(), "tinker-state-"));
+  await engine.saveState(at);
+  expect(server.arrived).not.toContain("load_weights");
+  await engine.loadState(at);
+  expect(server.arrived.filter((path) => path === "load_weights")).toHaveLength(1);
+  await engine.dispose();
   await expect(open({ model: "other" })).rejects.toMatchObject({ subject: "base model", value: "other" });
 });

@@ -217,7 +217,9 @@ test("a model that is lost again and again is given up; one that may have taken 
     calls++;
     throw lost("lost");
   };
-  await expect(remote.run(never)).rejects.toThrow(/The server lost the model 2 times/);
+  await expect(remote.run(never)).rejects.toThrow(
+    /The server lost the model 2 times: x is "lost"\. Continue with --resume once it is sound/,
+  );
   expect(calls).toBe(3);
   await expect(remote.apply(async () => Promise.reject(lost("request")))).rejects.toMatchObject({ kind: "request" });
   expect(await remote.run(async () => 1)).toBe(1);

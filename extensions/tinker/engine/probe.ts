@@ -79,8 +79,8 @@ export async function probeServer(model: TinkerModel, token: readonly number[]):
       const n = await norm([climb.datum], [climb.weights]);
       return (await gain(model, form, climb, climb.gain / n ** 2, clip * n)) / climb.gain;
     };
-    let adam = true;
-    const why = await misfit(async () => {
+    /** Whether a step takes Adam's settings, of a form that fits. */
+    const adam = await misfit(async () => {
       const one = await norm([A], [a]);
       const other = await norm([B], [b]);
       expectRatio("twice the weights", await norm([A], [times(a, 2)]), 2 * one);
@@ -89,18 +89,17 @@ export async function probeServer(model: TinkerModel, token: readonly number[]):
       expectRatio("targets without weight behind", await norm([longer], [[...a, 0, 0, 0, 0, 0]]), one);
       const [sum, difference] = [await norm([A, B], [a, b]), await norm([A, B], [a, times(b, -1)])];
       expectRatio("two data", sum ** 2 + difference ** 2, 2 * one ** 2 + 2 * other ** 2);
-      adam = Math.abs(await gain(model, form, small, ignoredRate)) < unasked;
-      if (!adam) return;
+      if (Math.abs(await gain(model, form, small, ignoredRate)) >= unasked) return false;
       const ratios: string[] = [];
       for (const climb of climbs) {
         const ratio = await ratioOf(climb);
-        if (Math.abs(ratio - 1) < climb.tolerance) return;
+        if (Math.abs(ratio - 1) < climb.tolerance) return true;
         ratios.push(ratio.toPrecision(3));
       }
       throw new Misfit(`the gain of a step: ${ratios.join(", ")} of what is expected`);
     });
-    if (why !== undefined) {
-      rejected.push(`${form.name}: ${why}`);
+    if (typeof adam === "string") {
+      rejected.push(`${form.name}: ${adam}`);
       continue;
     }
     const clips = adam && (await clipsHalf(climbs, (climb) => ratioOf(climb, 0.5)));
@@ -192,11 +191,10 @@ function isBfloat16(value: number): boolean {
 
 class Misfit extends Error {}
 
-/** Why a form does not fit; undefined if it does. What is no misfit is thrown on. */
-async function misfit(check: () => Promise<void>): Promise<string | undefined> {
+/** The outcome of a check, or why a form does not fit. What is no misfit is thrown on. */
+async function misfit(check: () => Promise<boolean>): Promise<boolean | string> {
   try {
-    await check();
-    return undefined;
+    return await check();
   } catch (error) {
     if (error instanceof Misfit) return error.message;
     // A server that does not have the loss, or not its settings, says so.
@@ -205,9 +203,9 @@ async function misfit(check: () => Promise<void>): Promise<string | undefined> {
   }
 }
 
-function expectRatio(what: string, measured: number, expected: number, within = tolerance): void {
+function expectRatio(what: string, measured: number, expected: number): void {
   const ratio = measured / expected;
-  if (!(Math.abs(ratio - 1) < within)) throw new Misfit(`${what}: ${ratio.toPrecision(3)} of what is expected`);
+  if (!(Math.abs(ratio - 1) < tolerance)) throw new Misfit(`${what}: ${ratio.toPrecision(3)} of what is expected`);
 }
 
 function required({ gradientNorm }: { readonly gradientNorm: number | undefined }): number {

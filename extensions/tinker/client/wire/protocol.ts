@@ -22,7 +22,6 @@ const messages = {
     },
   },
   LossConfigValue: {
-    oneofs: { value: { oneof: ["number", "text"] } },
     fields: { number: { id: 1, type: "double" }, text: { id: 2, type: "string" } },
   },
   Datum: {
@@ -32,24 +31,15 @@ const messages = {
     },
   },
   Chunk: {
-    oneofs: { chunk: { oneof: ["encodedText", "image", "dmel"] } },
-    fields: { encodedText: { id: 1, type: "Tokens" }, image: { id: 2, type: "bytes" }, dmel: { id: 3, type: "bytes" } },
+    fields: { encodedText: { id: 1, type: "Tokens" }, image: { id: 2, type: "bytes" } },
   },
   Tokens: { fields: { tokens: { id: 1, type: "bytes" } } },
   Tensor: {
-    oneofs: { encoding: { oneof: ["dense", "sparseCsr"] } },
     fields: {
       dense: { id: 1, type: "bytes" },
-      sparseCsr: { id: 2, type: "SparseCsr" },
+      sparseCsr: { id: 2, type: "bytes" },
       dtype: { id: 3, type: "int32" },
       shape: { id: 4, type: "int64", rule: "repeated" },
-    },
-  },
-  SparseCsr: {
-    fields: {
-      values: { id: 1, type: "bytes" },
-      crowIndices: { id: 2, type: "bytes" },
-      colIndices: { id: 3, type: "bytes" },
     },
   },
   ForwardBackwardOutput: {
@@ -71,29 +61,24 @@ const messages = {
       data: { id: 1, type: "bytes" },
       offsets: { id: 2, type: "bytes" },
       dtype: { id: 3, type: "int32" },
-      trailingShape: { id: 4, type: "int64", rule: "repeated" },
     },
   },
   SampleResponse: {
-    oneofs: {
-      _promptLogprobs: { oneof: ["promptLogprobs"] },
-      _topkPromptLogprobs: { oneof: ["topkPromptLogprobs"] },
-    },
+    oneofs: { _promptLogprobs: { oneof: ["promptLogprobs"] } },
     fields: {
       sequences: { id: 1, type: "SampledSequence", rule: "repeated" },
       promptLogprobs: { id: 2, type: "bytes", options: { proto3_optional: true } },
-      topkPromptLogprobs: { id: 3, type: "TopkLogprobs", options: { proto3_optional: true } },
-      promptCacheHitTokens: { id: 4, type: "int32" },
+      topkPromptLogprobs: { id: 3, type: "TopkLogprobs" },
     },
   },
   SampledSequence: {
-    oneofs: { _logprobs: { oneof: ["logprobs"] }, _topkSampledLogprobs: { oneof: ["topkSampledLogprobs"] } },
+    oneofs: { _logprobs: { oneof: ["logprobs"] } },
     fields: {
       /** 0: a stop token or string; 1: the token limit. */
       stopReason: { id: 1, type: "int32" },
       tokens: { id: 2, type: "bytes" },
       logprobs: { id: 3, type: "bytes", options: { proto3_optional: true } },
-      topkSampledLogprobs: { id: 4, type: "TopkLogprobs", options: { proto3_optional: true } },
+      topkSampledLogprobs: { id: 4, type: "TopkLogprobs" },
     },
   },
   TopkLogprobs: {
