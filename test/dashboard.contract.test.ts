@@ -169,7 +169,7 @@ describe.skipIf(withoutBrowser !== undefined)(title, () => {
       `[...document.querySelectorAll(".chat-holder .token")].map(({ className }) => className.replace(" chosen", ""))`,
     );
     expect(new Set(shades).size).toBeGreaterThan(1); // by default tokens of one episode differ
-    expect(shades.join()).toMatch(/ [ud]\d/);
+    expect(shades.join()).toMatch(/ [ud] l\d/);
     const weight = await page.locator("table.update tr", { hasText: "weight w" }).first().locator("td").innerText();
     expect(Number(weight.replace("−", "-"))).not.toBe(0);
     await page.locator(".chat-holder").press("ArrowRight");

@@ -226,7 +226,7 @@ function Notices({ run }: { readonly run: RunDetail }) {
   return (
     <section class="notices" aria-label="Warnings">
       {rules.map(({ rule, cause, next, example, where, since, records }) => (
-        <article key={rule} class="notice warn">
+        <article key={rule} class="notice">
           <b>{cause}</b>
           <p>
             {next} {example !== undefined && <a href={link(["run", row.id, "trajectory"], { id: example })}>See {example}</a>}
@@ -237,7 +237,7 @@ function Notices({ run }: { readonly run: RunDetail }) {
         </article>
       ))}
       {warnings.slice(-6).map(({ message, step, at }) => (
-        <article key={at + message} class="notice warn">
+        <article key={at + message} class="notice">
           <b>{message}</b>
           <p class="muted">step {step}</p>
         </article>

@@ -52,7 +52,7 @@ export function RunsPage() {
         </Empty>
       ) : (
         <Scroll label="List of runs">
-          <table class="runs">
+          <table>
             <Columns
               names={[
                 { hidden: "Show curves" },

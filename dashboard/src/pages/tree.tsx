@@ -121,7 +121,8 @@ function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) 
               {node.forks > 0 && <circle class="fork" cx={x} cy={y} r={radius + 4} />}
               <a href={where} aria-label={node.turn < 0 ? "the task" : `turn ${node.turn + 1} of ${node.trajectory}`}>
                 <circle
-                  class={`node ${node.turn < 0 ? "root" : `e${Math.round((7 * node.entropy) / highest)}`}`}
+                  class={node.turn < 0 ? "node root" : "node"}
+                  style={{ "--entropy": node.entropy / highest }}
                   cx={x}
                   cy={y}
                   r={radius}
@@ -139,7 +140,7 @@ function Tree({ run, view }: { readonly run: string; readonly view: TreeView }) 
                 </text>
               )}
               {node.ends.length > 0 && (
-                <text class="leaf" x={x + radius + 8} y={y + 4}>
+                <text x={x + radius + 8} y={y + 4}>
                   {shownEnds(node).map(({ id, reward }, i) => (
                     <tspan key={id} class={reward === high && high > low ? "win" : reward === low && high > low ? "loss" : ""}>
                       {i > 0 ? "  " : ""}

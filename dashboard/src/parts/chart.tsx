@@ -114,7 +114,7 @@ export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fro
             .filter(({ exact }) => !exact)
             .map((one) => (
               <span key={one.label} class="legend-item">
-                <i class={`swatch ${one.colour}`} />
+                <i class="swatch" style={{ background: `var(--${one.colour})` }} />
                 {shown.length > 1 && <span>{one.label}</span>}
                 <b>{number(one.points ? lastKnown(one.values, position) : one.drawn[position])}</b>
               </span>

@@ -26,7 +26,7 @@ export function Notes({ run }: { readonly run: string }) {
       <h2>Notes</h2>
       {remarks.map(({ at, remark }) =>
         remark.kind === "note" ? (
-          <p key={at} class="note">
+          <p key={at}>
             <span class="muted">{at.slice(0, 16).replace("T", " ")}</span> {remark.text}
           </p>
         ) : null,

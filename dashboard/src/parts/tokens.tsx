@@ -68,13 +68,13 @@ export function scaleOf(turns: readonly TurnView[], mode: Mode): number {
 
 const levels = 7;
 
-/** A class of the style sheet: u1 … u7 for what was pushed up, d1 … d7 for down, q1 … q7 for amounts without a sign. */
+/** Classes of the style sheet: u for what was pushed up, d for down, q for amounts without a sign; l1 … l7 for how much. */
 export function shade(value: number | null | undefined, scale: number, mode: Mode): string {
   if (mode === "none") return "";
   if (value === null || value === undefined) return "na";
   const level = Math.min(levels, Math.ceil((Math.abs(value) / scale) * levels - 1e-9));
   if (level <= 0) return "";
-  return hasSign(mode) ? `${value > 0 ? "u" : "d"}${level}` : `q${level}`;
+  return hasSign(mode) ? `${value > 0 ? "u" : "d"} l${level}` : `q l${level}`;
 }
 
 /** True for values that are above or below 0; false for amounts. */
@@ -152,10 +152,10 @@ function Scale({ mode, scale }: { readonly mode: Mode; readonly scale: number })
   return (
     <span class="scale">
       {signed && <span>−{end}</span>}
-      {signed && steps.toReversed().map((i) => <i key={`d${i}`} class={`token d${i}`} />)}
+      {signed && steps.toReversed().map((i) => <i key={`d${i}`} class={`token d l${i}`} />)}
       {!signed && <span>0</span>}
       {steps.map((i) => (
-        <i key={i} class={`token ${signed ? "u" : "q"}${i}`} />
+        <i key={i} class={`token ${signed ? "u" : "q"} l${i}`} />
       ))}
       <span>
         {signed ? "+" : mode === "logprob" ? "−" : ""}

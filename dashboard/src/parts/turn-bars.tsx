@@ -63,7 +63,7 @@ function scrollTo(turn: number): void {
 function Bar({ value, scale, thin = false }: { readonly value: number; readonly scale: number; readonly thin?: boolean }) {
   const width = (Math.abs(value) / scale) * 50;
   return (
-    <svg class={thin ? "bar thin" : "bar"} viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+    <svg class="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
       <line x1="50" x2="50" y1="0" y2="10" />
       <rect
         class={value < 0 ? "down" : "up"}
