@@ -41,7 +41,7 @@ export async function dashboardCommand(
   if (open) openPage(dashboard.url);
   await new Promise<void>((ended) => {
     const interrupt = listenForInterrupt(() => ended());
-    interrupt.signal.addEventListener("abort", () => interrupt.release(), { once: true });
+    interrupt.signal.addEventListener("abort", () => interrupt.release());
     // The trainer holds the other end, also where it is killed.
     if (beside) parent.on("end", ended).on("error", ended).resume();
   });

@@ -23,7 +23,7 @@ export function limiter(inFlight: number): Connection["limit"] {
       const cancel = () =>
         reject(new TinkerError("a call that waited for its turn", "cancelled", { kind: "cancelled", retry: "later" }));
       if (signal.aborted) return cancel();
-      signal.addEventListener("abort", cancel, { once: true });
+      signal.addEventListener("abort", cancel);
       room
         .run(async () => {
           if (!signal.aborted) resolve(await task());

@@ -285,6 +285,18 @@ test.each([
   expect(await read((await page(body, "text/plain; charset=utf-8")).url)).toBe(text);
 });
 
+test.each([
+  [bytes(0x61, 0xbb, 0xbf), "a»¿"],
+  [bytes(0xef, 0x61, 0xbf), "ïa¿"],
+  [bytes(0xef, 0xbb, 0x61), "ï»a"],
+  [bytes(0x61, 0xfe), "aþ"],
+  [bytes(0xff, 0x61), "ÿa"],
+  [bytes(0x61, 0xff), "aÿ"],
+  [bytes(0xfe, 0x61), "þa"],
+])("half of a byte order mark is none: %j is %s", async (body, text) => {
+  expect(await read((await page(body, "text/plain; charset=windows-1252")).url)).toBe(text);
+});
+
 test("a page as long as the limit is whole, and as many redirections as allowed are followed", async () => {
   expect(await read((await page("0123", "text/plain")).url, { maxBytes: 4 })).toBe("0123");
   expect(await read((await page("01234", "text/plain")).url, { maxBytes: 4 })).toBe(

@@ -72,7 +72,7 @@ function readable(html: string, signal: AbortSignal): Promise<string> {
     resourceLimits: { maxOldGenerationSizeMb: maxMegabytes, maxYoungGenerationSizeMb: 32 },
   });
   const end = () => void thread.terminate();
-  signal.addEventListener("abort", end, { once: true });
+  signal.addEventListener("abort", end);
   return new Promise<string>((resolve, reject) => {
     thread.on("message", (text) => resolve(String(text)));
     thread.on("error", (error) => reject(isMissing(error) ? notInstalled(error) : notReadable()));

@@ -29,7 +29,7 @@ const object = { type: "object" };
 const said = (text: string, more: object = {}) => ({ content: [{ type: "text", text }], ...more });
 
 /** A server of streamable HTTP that answers in JSON. `answer` comes first: a result, an error, a status, or undefined for the usual one. */
-async function serve(answer: Answer = () => undefined) {
+async function serve(answer: Answer = () => undefined, ended: Promise<void> = Promise.resolve()) {
   const seen: {
     method: string | undefined;
     session: string | undefined;
@@ -43,6 +43,7 @@ async function serve(answer: Answer = () => undefined) {
     const message: Message | undefined = text === "" ? undefined : JSON.parse(text);
     const session = request.headers["mcp-session-id"] as string | undefined;
     seen.push({ method: request.method, session, headers: request.headers, ...(message && { message }) });
+    if (request.method === "DELETE") await ended;
     if (message === undefined) return void response.writeHead(request.method === "DELETE" ? 200 : 405).end();
     const own = answer(message, request, response);
     if (response.headersSent) return;
@@ -160,6 +161,23 @@ test("a session that the server does not know is begun again once; a server that
   expect(await ask(mcp)).toMatch(/^Error: the MCP server test ended during the call/);
   expect([count("initialize"), count("tools/call")]).toEqual([4, 5]);
   expect(await ask(mcp)).toBe("5");
+});
+
+test("a connection that ends slowly does not end the one that has replaced it", async () => {
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const statuses = [500];
+  const { url, seen } = await serve(({ method }) => (method === "tools/call" ? statuses.shift() : undefined), ended);
+  const mcp = await connect({ url });
+  const failing = ask(mcp);
+  await expect.poll(() => seen.map(({ method }) => method)).toContain("DELETE");
+  expect(await ask(mcp)).toBe("5");
+  end();
+  expect(await failing).toMatch(/ended during the call/);
+  expect(await ask(mcp)).toBe("5");
+  expect(seen.filter(({ message }) => message?.method === "initialize")).toHaveLength(2);
 });
 
 test("no secret of the address, of headers or of parameters is in a message; short values are no secrets", async () => {

@@ -218,7 +218,7 @@ test("a server that ends in a call is reported with what it wrote, without keys,
   const [first, second] = programs;
   speaks(first, (method) => {
     if (method !== "tools/call") return "usual";
-    first.child.stderr.write("it broke at a-long-secret");
+    first.child.stderr.write(`${"x".repeat(600)} it broke at a-long-secret`);
     setImmediate(first.exit);
     return undefined;
   });
@@ -227,7 +227,7 @@ test("a server that ends in a call is reported with what it wrote, without keys,
   const server = { command: "serve", env: { KEY: "a-long-secret", MODE: "1" } };
   const { tools, close } = await servedTools(server, settings(), (...given) => (started.shift() ?? first).start(...given));
   await expect(async () => tools[0]?.execute({}, { signal })).rejects.toThrow(
-    /^the MCP server test ended during the call, or cannot be reached: .*\(it wrote: it broke at \[key\]\)$/,
+    /^the MCP server test ended during the call, or cannot be reached: .*\(it wrote: x{474} it broke at \[key\]\)$/,
   );
   expect(await tools[0]?.execute({}, { signal })).toBe("5");
   await close();

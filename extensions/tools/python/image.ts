@@ -42,17 +42,17 @@ export async function makeImage(run = runNode): Promise<number> {
 /** The cause in words: each has another next step. */
 export function imageError(cause: unknown): ToolError {
   if (cause instanceof ToolError) return cause; // it says what is missing
-  const failed = cause as { readonly signal?: unknown; readonly stderr?: unknown } | undefined;
+  const failed = cause as { readonly signal?: unknown; readonly stderr?: unknown };
   const expected = "an image of Python's interpreter";
   if (isMissing(cause))
     return new ToolError("python", "without the package pyodide", { expected, hint: "npm install pyodide", cause });
-  if (typeof failed?.signal === "string")
+  if (typeof failed.signal === "string")
     return new ToolError("python", `ended by ${failed.signal} while its image was made`, {
       expected,
       hint: "Another program ended it, or the system did, for want of memory: it needs 200 MB for a few seconds.",
       cause,
     });
-  const said = `${reasonOf(cause)}\n${String(failed?.stderr ?? "")}`;
+  const said = `${reasonOf(cause)}\n${String(failed.stderr ?? "")}`;
   const systemWords = /E(?:NOSPC|DQUOT|ROFS|ACCES|MFILE|NOMEM|AGAIN)\b[^\n]*/.exec(said)?.[0];
   const problem = systemWords ?? reasonOf(cause);
   const hint =

@@ -68,7 +68,7 @@ export class Pool {
     const place = await this.#take(history, signal);
     const wasUsed = !place.isUnused;
     const cancel = () => this.#drop(place);
-    signal?.addEventListener("abort", cancel, { once: true });
+    signal?.addEventListener("abort", cancel);
     let answer: Answer | Failed;
     try {
       answer = await this.#ask(place, history, code, signal);
@@ -166,7 +166,7 @@ export class Pool {
         if (this.#waiting.includes(go)) this.#waiting.splice(this.#waiting.indexOf(go), 1);
         resolve();
       };
-      signal?.addEventListener("abort", leave, { once: true });
+      signal?.addEventListener("abort", leave);
       this.#waiting.push(go);
     });
   }

@@ -57,6 +57,8 @@ test("passages lose no word and are not too long", () => {
       for (const passage of passages) expect(passage.length).toBeLessThanOrEqual(1000);
     }),
   );
+  expect(passagesOf(" one\n \t\ntwo\n\n\n\n three\nfour ")).toEqual(["one\n\ntwo\n\nthree\nfour"]);
+  expect(passagesOf("")).toEqual([]);
   expect(passagesOf("x".repeat(2500)).map(({ length }) => length)).toEqual([1000, 1000, 500]);
   expect(
     passagesOf(`x${"🙂".repeat(800)}`).map((passage) => [passage.length, Buffer.from(passage).toString() === passage]),
@@ -105,7 +107,7 @@ test("a text that is not UTF-8 is refused by its line, not read without its lett
   const path = join(folder(), "a.jsonl");
   const latin1 = Buffer.from('{"text": "x"}\n{"text": "Köln"}\n', "latin1");
   writeFileSync(path, latin1);
-  await expect(readCorpus(path)).rejects.toThrow(/a\.jsonl"; .*line 2 is not UTF-8/);
+  await expect(readCorpus(path)).rejects.toThrow(/a\.jsonl"; expected a file of JSON lines\. line 2 is not UTF-8/);
   writeFileSync(`${path}.gz`, gzipSync(latin1));
   await expect(readCorpus(`${path}.gz`)).rejects.toThrow(/line 2 is not UTF-8/);
   const at = folder();
