@@ -121,6 +121,17 @@ test("calls are limited: beyond the expert's and the spare ones nothing happens"
   expect(episode.score().reward).toBe(0);
 });
 
+test("an expert without calls left gives up, whatever it was about to do", () => {
+  const task = taskOf(["pay"], isAmbiguous);
+  const state = { slips: () => false, chooses: <T>(_: unknown, right: T) => right };
+  for (const answers of [["no calls left"], ['[{"id": "c10"}, {"id": "c11"}]', "Ana Kim", "no calls left"]]) {
+    const plan = task.requests[0].solve(state);
+    plan.next();
+    const steps = answers.map((answer) => plan.next(answer));
+    expect(steps.at(-1)).toEqual({ done: true, value: "Sorry, I cannot." });
+  }
+});
+
 test("dense is the share of requests that were fulfilled", () => {
   const task = taskOf(["when", "when"], ({ requests }) => requests.every(({ closing }) => !closing.startsWith("Sorry")));
   const episode = startEpisode(task, { ...settings, reward: "dense" });

@@ -109,6 +109,12 @@ test("what is changed and changed back is no change; what happens twice counts t
   expect(changesBetween(before, world)).toEqual(["paid c10 5", "paid c10 5"]);
 });
 
+test("a message counts without its case, the space around it and its final signs", () => {
+  const world = smallWorld();
+  calls(world, "send_message", { id: "c10", text: " Thanks. Bob!.. " }, { id: "c10", text: "thanks. bob" });
+  expect(changesBetween(smallWorld(), world)).toEqual(["sent c10: thanks. bob", "sent c10: thanks. bob"]);
+});
+
 test("times are those of a day", () => {
   const parameters = toolsOn(smallWorld()).find(({ name }) => name === "move_event")?.parameters as {
     safeParse(value: unknown): { success: boolean };
