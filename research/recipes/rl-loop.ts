@@ -19,8 +19,7 @@ import {
 } from "../../entries/engine.ts"; // "retrograde-rl/engine"
 import { createEnvironment, type Environment, type Message, type Task, type Tool, type ToolCall } from "../../entries/index.ts"; // "retrograde-rl"
 
-const maxTurns = 40;
-const maxTokens = 48;
+const [maxTurns, maxTokens] = [40, 48];
 const defaults = { tasksPerStep: 16, groupSize: 8, testTasks: 64 };
 const adam = { learningRate: 2e-4, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0, clipNorm: 1 };
 

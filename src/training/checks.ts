@@ -92,12 +92,17 @@ export function requireParts({ algorithm, rewards, rollout }: TrainingConfig): v
   if (unmet !== undefined) throw new ConfigError(`algorithm.${unmet.setting}`, unmet.value, { expected: unmet.expected });
 }
 
-/** Checks a configuration against its environment, which is not open yet. @throws ConfigError for the first condition that does not hold */
+/** Conditions between a configuration and its environment, which is not open yet. */
+const environmentChecks: readonly ((config: TrainingConfig, environment: Environment) => void | Promise<void>)[] = [
+  checkSplits,
+  requireTurnRewards,
+  checkRoles,
+  checkDemonstrations,
+];
+
+/** @throws ConfigError for the first condition that does not hold */
 export async function checkEnvironment(config: TrainingConfig, environment: Environment): Promise<void> {
-  await checkSplits(config, environment);
-  requireTurnRewards(config, environment);
-  checkRoles(config, environment);
-  checkDemonstrations(config, environment);
+  for (const check of environmentChecks) await check(config, environment);
 }
 
 /**
