@@ -12,7 +12,10 @@ export interface ExitOptions extends Pick<WatchdogOptions, "advice" | "messages"
  * Reports an end of the process before the work has ended, as by `process.exit` in a tool. The exit code is then 1.
  * @returns ends the watch
  */
-export function watchExit({ advice, messages, signal }: ExitOptions): () => void {
+export function watchExit(
+  { advice, messages, signal }: ExitOptions,
+  say: (text: string) => void = (text) => writeSync(2, text),
+): () => void {
   const onExit = (code: number) => {
     if (signal?.aborted) return;
     const who = userCodeName();
@@ -22,7 +25,7 @@ export function watchExit({ advice, messages, signal }: ExitOptions): () => void
         : `${who} ended the process by process.exit(${code}).`;
     const message = `${how} ${advice}`;
     try {
-      writeSync(2, `\nerror: ${message}\n`);
+      say(`\nerror: ${message}\n`);
       const at = new Date().toISOString();
       if (messages !== undefined)
         appendFileSync(messages, `${JSON.stringify({ schema: schemaVersion, level: "warning", step: 0, message, at })}\n`);

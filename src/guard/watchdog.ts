@@ -20,13 +20,23 @@ export interface WatchdogOptions {
   readonly messages?: string;
 }
 
+/** Runs a program beside this thread, and gives it what it reads. @returns ends it */
+type StartThread = (program: string, workerData: object) => () => void;
+
+const inWorker: StartThread = (program, workerData) => {
+  const worker = new Worker(program, { eval: true, workerData });
+  worker.unref();
+  worker.on("error", () => {}); // without threads there is no watch, and the run is as good as before
+  return () => void worker.terminate();
+};
+
 /**
  * Ends the process if users' code stops it: a loop without end, a pattern that backtracks without end. Such code cannot be interrupted from
  * its own thread, so another thread watches, names the tool or the environment, and ends the process by SIGKILL. Slow code of the program
  * itself is left alone.
  * @returns ends the watch
  */
-export function startWatchdog({ limitMs, advice, messages }: WatchdogOptions): () => void {
+export function startWatchdog({ limitMs, advice, messages }: WatchdogOptions, startThread = inWorker): () => void {
   const numbers = new Int32Array(new SharedArrayBuffer(4 * (open + maxNames)));
   const table = new Uint8Array(new SharedArrayBuffer(tableBytes));
   const ids = new Map<string, number>();
@@ -51,16 +61,11 @@ export function startWatchdog({ limitMs, advice, messages }: WatchdogOptions): (
     waits: (name) => void Atomics.add(numbers, open + idOf(name), 1),
     settled: (name) => void Atomics.sub(numbers, open + idOf(name), 1),
   });
-  const worker = new Worker(watch, {
-    eval: true,
-    workerData: { numbers, table, limitMs, advice, messages, schema: schemaVersion },
-  });
-  worker.unref();
-  worker.on("error", () => {}); // without threads there is no watch, and the run is as good as before
+  const endThread = startThread(watch, { numbers, table, limitMs, advice, messages, schema: schemaVersion });
   return () => {
     clearInterval(timer);
     unobserve();
-    void worker.terminate();
+    endThread();
   };
 }
 
