@@ -13,14 +13,15 @@ import type { TrainingConfig } from "./settings.ts";
  */
 export async function checkShownTools(chat: Chat, environment: Environment, config: TrainingConfig): Promise<string | undefined> {
   const prompt = await firstPrompt(environment, config.rollout.episodeTimeoutMs);
-  if (prompt !== undefined && prompt.tools.length > 0 && prompt.protocol === undefined) chat.calls();
-  if (chat.toolsIn === "system" && prompt !== undefined && prompt.tools.length > 0 && prompt.protocol === undefined)
-    return `The chat template shows no tools: they are written into the system message, and calls in the format "${chat.calls().name}" (chat.tools, chat.format).${
+  if (prompt === undefined || prompt.tools.length === 0 || prompt.protocol !== undefined) return undefined;
+  const format = chat.calls().name;
+  if (chat.toolsIn === "system")
+    return `The chat template shows no tools: they are written into the system message, and calls in the format "${format}" (chat.tools, chat.format).${
       config.algorithm.kind === "sft" || trainedIn(config.model, config.environment.name)
         ? ""
         : " A model that never calls so is taught by `retrograde-rl sft` on a few demonstrations."
     }`;
-  const unseen = prompt === undefined ? [] : unseenTools(chat, prompt);
+  const unseen = unseenTools(chat, prompt);
   if (unseen.length === 0 || config.rollout.hiddenTools === "allow") return undefined;
   if (config.algorithm.kind === "sft")
     return `The chat template does not show the model its ${unseen.length} tools; it learns them from the demonstrations.`;
