@@ -1,4 +1,3 @@
-import type { Chat } from "../../chat/chat.ts";
 import type { Message } from "../../core/messages.ts";
 import { callUserCode } from "../../core/user-code.ts";
 import { type Environment, splitWithTasks } from "../../environments/environment.ts";
@@ -33,15 +32,4 @@ export async function requireFirstPrompt(environment: Environment, timeoutMs = 1
 /** The same, and undefined if the episode cannot be started: a rollout then reports it with its message. */
 export function firstPrompt(environment: Environment, timeoutMs?: number): Promise<FirstPrompt | undefined> {
   return requireFirstPrompt(environment, timeoutMs).catch(() => undefined);
-}
-
-/**
- * Returns the names of the tools that a prompt does not show: rendered with and without tools it is the same, and no message names them.
- * Protocols describe their tools in the messages, so theirs count as shown.
- */
-export function unseenTools(chat: Chat, { messages, tools, protocol }: FirstPrompt): string[] {
-  if (protocol !== undefined || tools.length === 0) return [];
-  const text = chat.open(messages, []).text;
-  if (chat.open(messages, tools).text !== text) return [];
-  return tools.map(({ name }) => name).filter((name) => !text.includes(name));
 }

@@ -11,7 +11,7 @@ import type { Environment } from "../../environments/environment.ts";
 import { createRun } from "../../runs/write.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import { resolveConfig } from "./config.ts";
-import { firstPrompt, requireFirstPrompt, unseenTools } from "./first-prompt.ts";
+import { firstPrompt, requireFirstPrompt } from "./first-prompt.ts";
 import { bundledModels, isBundled, recordedEnvironment, runOfModel, trainedIn } from "./known-models.ts";
 import { checkShownTools } from "./shown-tools.ts";
 import type { UserConfig } from "./user-config.ts";
@@ -114,8 +114,6 @@ test("the first prompt is that of the first task, and its episode is closed", as
   const slow = { ...environment, start: () => new Promise<never>(() => {}) };
   await expect(requireFirstPrompt(slow, 1)).rejects.toThrow("no answer within 1 ms");
   expect(await firstPrompt(slow, 1)).toBeUndefined();
-  expect(unseenTools(chatOf(false), { messages: [{ role: "user", content: "find" }], tools })).toEqual(["open"]);
-  expect(unseenTools(chatOf(true), { messages: [], tools })).toEqual([]);
 });
 
 test("a model knows an environment if it is bundled with it, or came out of a run in it", () => {

@@ -1,12 +1,13 @@
 import type { Chat } from "../../chat/chat.ts";
 import { ConfigError } from "../../core/errors.ts";
 import type { Environment } from "../../environments/environment.ts";
-import { firstPrompt, unseenTools } from "./first-prompt.ts";
+import { type FirstPrompt, firstPrompt } from "./first-prompt.ts";
 import { hasBundledModel, trainedIn } from "./known-models.ts";
 import type { TrainingConfig } from "./settings.ts";
 
 /**
- * Checks that a model sees the tools that it may call: its first prompt is rendered with and without them.
+ * Checks that a model sees the tools that it may call: its first prompt is rendered with and without them. Protocols describe their tools in the
+ * messages.
  * @returns what a user should know of a model that has learned its tools instead of seeing them; undefined if it sees them
  * @throws ModelError if it is not known how the model calls tools
  * @throws ConfigError if the model neither sees the tools of an own environment nor was trained in it
@@ -38,4 +39,11 @@ export async function checkShownTools(chat: Chat, environment: Environment, conf
       "Use a model whose template shows tools, such as an instruct model of Qwen; or describe each tool by its name in the system message; " +
       'or teach the model by `retrograde-rl sft`. rollout.hiddenTools "allow" trains it as it is.',
   });
+}
+
+/** Returns the names of the tools that a prompt does not show: rendered with and without tools it is the same, and no message names them. */
+function unseenTools(chat: Chat, { messages, tools }: FirstPrompt): string[] {
+  const { text } = chat.open(messages, []);
+  if (chat.open(messages, tools).text !== text) return [];
+  return tools.map(({ name }) => name).filter((name) => !text.includes(name));
 }
