@@ -5,7 +5,16 @@ import { ConfigError, EnvError } from "../../core/errors.ts";
 import { defineEnvironment } from "../../environments/define.ts";
 import type { Environment } from "../../environments/environment.ts";
 import { resolveConfig } from "./config.ts";
-import { checkSplit, checkSplits, chosenTasks, evaluationTasks, sizeOf, taskNamed, trainingTasks, withOnlySplit } from "./tasks.ts";
+import {
+  checkSplit,
+  checkSplits,
+  chosenTasks,
+  evaluationTasks,
+  sizeOf,
+  taskNamed,
+  trainingTasks,
+  withOnlySplit,
+} from "./tasks.ts";
 
 const ids = async (size: number, position: number, count: number, seed: number) =>
   (await trainingTasks(lettersEnvironment(size), position, count, seed)).map(({ id }) => id);
@@ -167,7 +176,9 @@ test("a sampler by outcomes needs a split with an end, and each setting that ask
   await expect(checkSplits(resolveConfig(without), sized({ train: 1 }))).resolves.toBeUndefined();
   const conversations = { algorithm: { kind: "sft", data: "rows.jsonl" }, ...without } as const;
   await expect(checkSplits(resolveConfig(conversations), sized({}))).resolves.toBeUndefined();
-  await expect(checkSplits(resolveConfig({ algorithm: "sft", ...without }), sized({ test: 1 }))).rejects.toThrow("environment is");
+  await expect(checkSplits(resolveConfig({ algorithm: "sft", ...without }), sized({ test: 1 }))).rejects.toThrow(
+    "environment is",
+  );
   for (const size of [0, Number.NaN])
     await expect(checkSplit(sized({ train: size, test: size, validation: size, challenge: size }), "x", "train")).rejects.toThrow(
       'the tasks of "letters" is "none"; expected at least one in the split train. ' +
