@@ -3,7 +3,15 @@ import type { StopReason, Trajectory, Turn } from "../../core/trajectory.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 
 const turn = (index: number, more: Partial<Turn> = {}): Turn => ({
-  ...{ trajectory: "t", turn: index, context: [1], action: [2, 3], samplerLogprobs: [-1, -1], entropies: [1, 2], weightVersion: 4 },
+  ...{
+    trajectory: "t",
+    turn: index,
+    context: [1],
+    action: [2, 3],
+    samplerLogprobs: [-1, -1],
+    entropies: [1, 2],
+    weightVersion: 4,
+  },
   ...{ truncated: false, rewritten: false, toolCalls: 0, invalidToolCalls: 0, ...more },
 });
 const episode = (id: string, reward: number, turns: readonly Turn[], more: Partial<Trajectory> = {}): Trajectory => ({

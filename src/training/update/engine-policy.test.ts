@@ -16,7 +16,13 @@ function recorded(calls: unknown[], names: readonly string[]) {
 
 test("an engine's calls are given the rollouts' temperature and the step's settings", async () => {
   const calls: unknown[] = [];
-  const engine = recorded(calls, ["logprobs", "referenceLogprobs", "forwardBackward", "step", "passAndStep"]) as unknown as Engine;
+  const engine = recorded(calls, [
+    "logprobs",
+    "referenceLogprobs",
+    "forwardBackward",
+    "step",
+    "passAndStep",
+  ]) as unknown as Engine;
   const critic = recorded(calls, ["values", "forwardBackward", "step"]) as unknown as EngineCritic;
   const policy = enginePolicy(engine, 0.7, step, critic);
   const entropyWeights = [[2]];
