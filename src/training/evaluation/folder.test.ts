@@ -1,5 +1,6 @@
 import "../../../test/office.ts";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
@@ -15,14 +16,20 @@ import { requireComparable } from "./differing.ts";
 import { evaluate } from "./evaluate.ts";
 import {
   type Asked,
+  askedOf,
   decodingsOf,
   episodesOf,
   finishEvaluation,
+  isEvaluation,
+  isOwnEvaluation,
   keepEpisode,
+  modelIdentity,
   openEvaluation,
   playedIn,
+  readAsked,
   readReport,
   scoredIn,
+  unfinishedEvaluation,
 } from "./folder.ts";
 
 const root = mkdtempSync(join(tmpdir(), "evaluation-"));
@@ -107,4 +114,118 @@ test("models of different worlds are not compared; what else differs is said", (
   expect(() => requireComparable(asked, other)).toThrow(/environment.name of B is "office"; expected "letters", that of letters/);
   expect(() => requireComparable(asked, { ...asked, tasks: 6 })).toThrow(/evaluation.tasks/);
   expect(() => requireComparable(asked, { ...asked, world: "changed" })).toThrow(/versions 0.1.0 and 0.1.0 of the world/);
+});
+
+test("what decides an evaluation is gathered from its settings, with a digest of its tasks", () => {
+  const config = resolveConfig({
+    environment: { name: "desk", settings: { size: 2 } },
+    evaluation: { split: "hard", tasks: 9, k: 3, temperature: 0.5, greedy: false },
+    rollout: { maxTurns: 4, maxTokens: 5, topP: 0.9, topK: 6 },
+    seed: 8,
+  });
+  const tasks = [{ id: "a" }, { id: "b", big: 2n }];
+  const actor = { model: "m", tokenizer: "t" };
+  const world = createHash("sha256").update('[{"id":"a"},{"id":"b","big":"2"}]').digest("hex");
+  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8"));
+  const plain = {
+    ...{ schema: 2, ...actor, environment: { name: "desk", settings: { size: 2 } }, world, split: "hard", tasks: 2, k: 3 },
+    ...{ temperature: 0.5, greedy: false, rollout: { maxTurns: 4, maxTokens: 5, topP: 0.9, topK: 6 }, seed: 8, version },
+  };
+  expect(askedOf(config, actor, tasks)).toEqual(plain);
+  expect(askedOf(config, actor, tasks, { "desk.ts": "x" })).toEqual({ ...plain, code: { "desk.ts": "x" } });
+});
+
+test("a model is known by its weights, in the order of their names, and its tokenizer", async () => {
+  const model = mkdtempSync(join(tmpdir(), "model-"));
+  const write = (name: string, text: string) => writeFileSync(join(model, name), text);
+  const digest = (text: string) => createHash("sha256").update(text).digest("hex");
+  write("tokenizer.json", "words");
+  write("model.txt", "no weights");
+  expect(await modelIdentity(model)).toEqual({ tokenizer: digest("words") });
+  write("model-2.safetensors", "second");
+  write("model-1.safetensors", "first ");
+  expect(await modelIdentity(model)).toEqual({ weights: digest("first second"), tokenizer: digest("words") });
+});
+
+test("an evaluation's folder says what was asked, by whom, and whether it has ended", async () => {
+  const parent = join(root, "several");
+  const [old, young] = [join(parent, "a"), join(parent, "b")];
+  mkdirSync(parent);
+  expect([isEvaluation(old), unfinishedEvaluation(parent)]).toEqual([false, undefined]);
+  for (const each of [old, young]) openEvaluation(each, asked, false);
+  mkdirSync(join(parent, "c"));
+  expect(readAsked(old)).toEqual(asked);
+  expect([isEvaluation(old), isOwnEvaluation(old), readReport(old)]).toEqual([true, true, undefined]);
+  expect(unfinishedEvaluation(parent)).toBe(young);
+  const { record } = await play(false);
+  const report = finishEvaluation(young, [record], 3, ({ seconds }) => `took ${seconds} s`);
+  expect(report).toEqual({ schema: 2, asked, evaluations: [record], seconds: 3 });
+  expect(readFileSync(join(young, "report.txt"), "utf8")).toBe("took 3 s");
+  expect(unfinishedEvaluation(parent)).toBe(old);
+  writeFileSync(join(old, "evaluation.json"), "{}");
+  expect(() => readAsked(old)).toThrow(RunError);
+  expect(isOwnEvaluation(old)).toBe(false);
+});
+
+test("an evaluation names the first setting that differs, the number of its tasks before their contents", () => {
+  openEvaluation(folder, asked, false);
+  const continued = (changes: object) => () => openEvaluation(folder, { ...asked, ...changes }, true);
+  expect(continued({ tasks: 6, world: "x" })).toThrow(
+    new RunError(`tasks of the evaluation in ${folder}`, 5, {
+      expected: "6, as it is asked for now",
+      hint: "An evaluation continues only as it began. Choose another folder with --out.",
+    }),
+  );
+  expect(continued({ world: "x" })).toThrow(
+    `world of the evaluation in ${folder} is "tasks"; expected "x", as it is asked for now`,
+  );
+  expect(continued({ weights: "other" })).toThrow(`weights of the evaluation in ${folder} is "w"`);
+  expect(continued({ version: "0.0.1", schema: 1 })()).toBe(false);
+  expect(() => openEvaluation(folder, asked, false)).toThrow(
+    new RunError(folder, "an evaluation already", {
+      expected: "a new folder",
+      hint: "Continue it with --resume, or choose another folder with --out.",
+    }),
+  );
+});
+
+test("episodes are in the order of their tasks and attempts, ten behind nine; a cancelled one is not kept", async () => {
+  openEvaluation(folder, asked, false);
+  const [episode] = (await play(false)).trajectories as [Trajectory];
+  const ids = ["x/10/0", "x/9/1", "x/9/0"];
+  for (const id of ids) keepEpisode(folder, "greedy", { ...episode, id });
+  keepEpisode(folder, "greedy", { ...episode, id: "x/1/0", stopReason: "cancelled" });
+  expect(episodesOf(folder, "greedy").map(({ id }) => id)).toEqual(ids.toReversed());
+  expect([decodingsOf(folder), playedIn(folder, "sampled").size]).toEqual([["greedy"], 0]);
+});
+
+test("all that differs between two evaluations of one world is said in words", () => {
+  const rollout = { ...asked.rollout, maxTurns: 3 };
+  const endpoint = { baseUrl: "http://x", maxTokensField: "max_tokens", growing: "messages", request: {} };
+  const changed = { ...asked, k: 4, temperature: 0.5, seed: 3, rollout, code: { a: "b" }, endpoint, tokenizer: undefined };
+  expect(requireComparable(asked, changed)).toEqual([
+    "k: 3 and 4",
+    "temperature: 1 and 0.5",
+    "seed (attempts draw other random numbers): 2 and 3",
+    `rollout limits: ${JSON.stringify(asked.rollout)} and ${JSON.stringify(rollout)}`,
+    'code of the environment (SHA-256): undefined and {"a":"b"}',
+    `chat endpoint: undefined and ${JSON.stringify(endpoint)}`,
+    "tokenizers: numbers of tokens do not compare, and attempts draw other words",
+  ]);
+  const refused = (changes: object) => () => requireComparable(asked, { ...asked, model: "B", ...changes });
+  const other = "Models of different worlds are not compared. Evaluate both in one, with --env.";
+  expect(refused({ environment: { name: "office", settings: {} } })).toThrow(other);
+  expect(refused({ environment: { name: "letters", settings: { n: 1 } } })).toThrow(
+    new ConfigError("environment.settings of B", { n: 1 }, { expected: "{}, that of letters", hint: other }),
+  );
+  expect(refused({ split: "hard" })).toThrow(
+    'evaluation.split of B is "hard"; expected "test", that of letters. Evaluate both on one split, with --split.',
+  );
+  expect(refused({ tasks: 6 })).toThrow(
+    "evaluation.tasks of B is 6; expected 5, that of letters. Evaluate both on as many tasks, with --tasks.",
+  );
+  expect(refused({ world: "w", version: "0.2.0" })).toThrow(
+    'the world\'s contents of B is "w"; expected "tasks", that of letters. The tasks differ although the settings are the same: ' +
+      "versions 0.1.0 and 0.2.0 of the world. Evaluate both again.",
+  );
 });
