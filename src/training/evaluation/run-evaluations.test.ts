@@ -129,8 +129,8 @@ test("under strict limits a warning ends the run, when it is found and when it i
   const greedy = evaluating({ greedy: true }, { environment: always });
   await greedy.evaluations.before(0);
   expect(readEvaluations(greedy.folder).map(({ decoding, warnings = [] }) => [decoding, warnings.length > 0])).toEqual([
-    ["greedy", false],
     ["sampled", true],
+    ["greedy", false],
   ]);
   const alone = evaluating({ temperature: 0 }, { environment: always });
   await alone.evaluations.before(0);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Policy, Weights } from "../../core/policy.ts";
 import type { Group, Turn } from "../../core/trajectory.ts";
-import { withoutMaskedTokens } from "./masked-tokens.ts";
+import { withoutMaskedTokens, withRecordedMasked } from "./masked-tokens.ts";
 import { measureSamplerGap } from "./sampler-gap.ts";
 
 /** A turn of three tokens. A grammar decided the one in the middle: its log-prob is after the mask. */
@@ -78,4 +78,48 @@ test("such a token opens no gap between sampler and trainer; without the record 
 test("without such tokens the policy is the policy", () => {
   const { policy } = bare();
   expect(withoutMaskedTokens(policy, [groupOf(turn("a"))])).toBe(policy);
+});
+
+test("a pass that is sent with its step has the same weights, and its answer the same log-probs", async () => {
+  const turns = [turn("a", [1]), turn("b")];
+  const given: Weights[] = [];
+  const report = { gradientNorm: 2, learningRate: 3 };
+  const together: Policy = {
+    ...bare().policy,
+    passAndStep: async (_, weights) => {
+      given.push(weights);
+      return { logprobs: turns.map(() => [-1, -7, -2]), report };
+    },
+  };
+  const ones = turns.map(() => [1, 1, 1]);
+  expect(await withoutMaskedTokens(together, [groupOf(...turns)]).passAndStep?.(turns, ones)).toEqual({
+    logprobs: [
+      [-1, -0.1, -2],
+      [-1, -7, -2],
+    ],
+    report,
+  });
+  expect(given).toEqual([
+    [
+      [1, 0, 1],
+      [1, 1, 1],
+    ],
+  ]);
+  expect(withoutMaskedTokens(bare().policy, [groupOf(...turns)]).passAndStep).toBeUndefined();
+});
+
+test("scores of turns have the recorded log-probs of such tokens", () => {
+  expect(
+    withRecordedMasked(
+      [turn("a", [0, 1]), turn("b")],
+      [
+        [-9, -7, -2],
+        [-9, -7, -2],
+      ],
+    ),
+  ).toEqual([
+    [-1, -0.1, -2],
+    [-9, -7, -2],
+  ]);
+  expect(() => withRecordedMasked([turn("a", [1])], [])).toThrow("the numbers of a turn is missing");
 });

@@ -203,3 +203,122 @@ test("results of parallel calls are in the calls' order, a failed one says so, a
   ]);
   expect(messages[1]).toMatchObject({ toolCalls: [{ argumentsText: '{"n":12345678901234567890}' }, { arguments: { n: 2 } }] });
 });
+
+/** The whole message of a refusal, without the name of the file. */
+function refusal(...lines: readonly unknown[]): string {
+  const path = file(...lines);
+  try {
+    readConversations(path);
+  } catch (error) {
+    return (error as Error).message.replace(path, "FILE");
+  }
+  return "read";
+}
+const calls = (name: string) => ({
+  role: "assistant",
+  tool_calls: [{ id: "c1", type: "function", function: { name, arguments: "{}" } }],
+});
+const toolOf = (name: string) => ({ type: "function", function: { name } });
+const line = 'A line is {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "content": "…"}]}.';
+
+test.each<[string, readonly unknown[], string]>([
+  ["an empty file", ["\n \n"], `FILE is "empty"; expected at least one conversation. ${line}`],
+  ["an empty list", ["[]"], `FILE is "empty"; expected at least one conversation. ${line}`],
+  ["no JSON", ["{"], expect.stringMatching(/^FILE, line 1 is .*JSON.*; expected JSON\. A line is /s)],
+  [
+    "an item of a list",
+    [`[${JSON.stringify({ messages: [question, answer] })}, {"messages": []}]`],
+    "FILE, item 2: messages is ",
+  ],
+  [
+    "a mask of another length",
+    [{ messages: [question, answer], loss_mask: [1] }],
+    "FILE, line 1: loss_mask is [1]; expected 2 values, one a message.",
+  ],
+  [
+    "two system messages",
+    [{ messages: [{ role: "system", content: "a" }, question, answer], system: "b" }],
+    'FILE, line 1: system is "b"; expected none beside a system message.',
+  ],
+  [
+    "tools under two names",
+    [{ messages: [question, answer], tools: [toolOf("a")], functions: [toolOf("b"), toolOf("c")] }],
+    "FILE, line 1: functions is 2; expected none beside tools.",
+  ],
+  [
+    "a last question",
+    [{ messages: [question, answer, question] }],
+    'FILE, line 1: the last message is "user"; expected "assistant". ' +
+      "A conversation teaches what the assistant says: end it with the answer.",
+  ],
+  [
+    "nothing learned",
+    [{ messages: [question, { ...answer, weight: 0 }] }],
+    'FILE, line 1 is "without a message to learn from"; expected an assistant\'s message that is learned.',
+  ],
+  [
+    "an unknown tool",
+    [
+      {
+        messages: [question, calls("c"), { role: "tool", tool_call_id: "c1", content: "" }, answer],
+        tools: [toolOf("a"), toolOf("b")],
+      },
+    ],
+    'FILE, line 1: a call of c is "no tool of this line"; expected "a" or "b".',
+  ],
+  [
+    "flags that disagree",
+    [{ messages: [question, { ...answer, weight: 1 }], loss_mask: [0, 0] }],
+    'FILE, line 1: messages.1 is "learned and not"; expected flags that agree.',
+  ],
+  [
+    "a question to be learned",
+    [{ messages: [{ ...question, loss: 1 }, answer] }],
+    "FILE, line 1: messages.0 is \"the user's, to be learned\"; expected an assistant's: others are only shown.",
+  ],
+  [
+    "an empty message",
+    [{ messages: [question, { role: "assistant", content: "" }] }],
+    'FILE, line 1: messages.1.content is ""; expected a text, reasoning or calls: there is nothing in this message.',
+  ],
+  [
+    "arguments that are no object",
+    [{ messages: [question, { ...calls("a"), tool_calls: [call("5")] }] }],
+    'FILE, line 1: messages.1: arguments of find is "5"; expected a JSON object.',
+  ],
+])("%s is refused in these words", (_, lines, message) => {
+  if (typeof message === "string" && !message.endsWith(".")) expect(refusal(...lines)).toContain(message);
+  else expect(refusal(...lines)).toEqual(message);
+});
+
+test("a list in JSON is read as lines are; blank lines and empty fields say nothing", () => {
+  const rows = [
+    { messages: [question, answer] },
+    { messages: [question, wrong], system: "be brief", tools: null, loss_mask: null },
+  ];
+  const all = readConversations(file(`  \n[${rows.map((row) => JSON.stringify(row)).join(",")}]`));
+  expect(all).toEqual([
+    { messages: [question, answer] },
+    { messages: [{ role: "system", content: "be brief" }, question, wrong] },
+  ]);
+  expect(readConversations(file("", rows[0], " ", rows[1], ""))).toEqual(all);
+  expect(readConversations(file({ messages: [question, answer], system: "", tools: [], functions: [] }))).toEqual([
+    { messages: [question, answer], tools: [] },
+  ]);
+  const marked = { messages: [question, { ...answer, weight: null }], loss_mask: [null, 1] };
+  expect(readConversations(file(marked))).toEqual([{ messages: [question, answer] }]);
+  expect(readConversations(file({ messages: [question, { role: "assistant", content: "", reasoning: "r" }] }))).toHaveLength(1);
+});
+
+test("tools have a description and parameters where these are left out, and cannot be called", () => {
+  const functions = [
+    { name: "a" },
+    { name: "b", description: "B.", parameters: { type: "object", properties: { n: {} } }, strict: true },
+  ];
+  const [{ tools = [] }] = readConversations(file({ messages: [question, answer], functions }));
+  expect(tools.map(({ name, description, parameters }) => ({ name, description, parameters }))).toEqual([
+    { name: "a", description: "", parameters: { type: "object", properties: {} } },
+    { name: "b", description: "B.", parameters: { type: "object", properties: { n: {} } } },
+  ]);
+  expect(() => tools[0]?.execute({}, {} as never)).toThrow("a is part of a recorded conversation: it cannot be called");
+});

@@ -11,7 +11,11 @@ const decide = () => [[1]];
 
 /** Answers every call by its name, and keeps what it was given. */
 function recorded(calls: unknown[], names: readonly string[]) {
-  return Object.fromEntries(names.map((name) => [name, async (...args: unknown[]) => (calls.push([name, ...args]), name)]));
+  const answer = (name: string) => async (...args: unknown[]) => {
+    calls.push([name, ...args]);
+    return name;
+  };
+  return Object.fromEntries(names.map((name) => [name, answer(name)]));
 }
 
 test("an engine's calls are given the rollouts' temperature and the step's settings", async () => {
