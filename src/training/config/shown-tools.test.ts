@@ -3,6 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { z } from "zod";
 import { lettersEnvironment } from "../../../test/letters.ts";
 import type { Chat } from "../../chat/chat.ts";
 import { ConfigError, ModelError } from "../../core/errors.ts";
@@ -17,7 +18,7 @@ import { checkShownTools } from "./shown-tools.ts";
 import type { UserConfig } from "./user-config.ts";
 
 const tools: readonly Tool[] = ["find", "open"].map((name) =>
-  defineTool({ name, description: "", parameters: { type: "object", properties: {} }, execute: () => "" }),
+  defineTool({ name, description: "", parameters: z.strictObject({}), execute: () => "" }),
 );
 /** A template that shows messages, and tools where it is told so. */
 const chatOf = (shows: boolean, more: Partial<Chat> = {}): Chat =>
