@@ -11,10 +11,12 @@ const decide = () => [[1]];
 
 /** Answers every call by its name, and keeps what it was given. */
 function recorded(calls: unknown[], names: readonly string[]) {
-  const answer = (name: string) => async (...args: unknown[]) => {
-    calls.push([name, ...args]);
-    return name;
-  };
+  const answer =
+    (name: string) =>
+    async (...args: unknown[]) => {
+      calls.push([name, ...args]);
+      return name;
+    };
   return Object.fromEntries(names.map((name) => [name, answer(name)]));
 }
 
