@@ -457,3 +457,126 @@ test("an evaluation ends where no episode has a score; an agent's early error is
   expect(() => requireMeasured(groupWith(broken), "desk", "the evaluation")).toThrow(/in all 1 episodes of the evaluation/);
   expect(() => requireMeasured(groupWith(early), "desk", "the evaluation")).not.toThrow();
 });
+
+/** What each rule tells a reader to do, by the facts that it finds. */
+const advice: readonly (readonly [rule: string, found: () => ReturnType<typeof found>, next: string])[] = [
+  [
+    "environment-faults",
+    () => found([{ stopReason: "environment-error" }, {}]),
+    "They are left out of the update. Repair what raises the error.",
+  ],
+  [
+    "agent-errors",
+    () => found([{}, { stopReason: "agent-error", error: "no JSON" }]),
+    "They have reward 0, as it is right where the answer raised it. An error that is not the answer's has to be repaired.",
+  ],
+  [
+    "refused-requests",
+    () => found([{}, { scores: { "agent.refused": 1 } }]),
+    "The agent did not get what it asked for, so its reward may be of its error handling. Change the request; " +
+      "docs/rollouts.md lists what the endpoint has.",
+  ],
+  [
+    "uneven-requests",
+    () => found([4, 0, 0, 0].map((count) => ({ scores: { "agent.requests": count } }))),
+    "A queue, pool or batcher that the agents share may make the calls of all in the context of one: its turns are then of several. Give the " +
+      "client the apiKey of the agent's second argument, or set rollout.concurrency=1 and compare; docs/agents.md has the ways out.",
+  ],
+  [
+    "no-tool-calls",
+    () => found(times(3, { turns: [{}] }), ["find"]),
+    "Read the example: the model must see the tools and write calls in its template's format. Describe them in the system message, " +
+      "use a model that was trained to call tools, or show it how by `retrograde-rl sft`.",
+  ],
+  [
+    "one-bad-end",
+    () => found(times(2, { stopReason: "max-turns" })),
+    "Raise rollout.maxTurns, or make the task end earlier; read the example for what the model repeats.",
+  ],
+  [
+    "one-bad-end",
+    () => found(times(2, { stopReason: "max-tokens", turns: [{ truncated: true }] })),
+    "Raise rollout.maxTokens, or ask for shorter answers; read the example for what the model does not finish.",
+  ],
+  [
+    "one-bad-end",
+    () => found(times(2, { stopReason: "max-tokens" })),
+    "Shorten prompts and tool results (maxOutput of a tool), or use a model with a longer context.",
+  ],
+  [
+    "one-behaviour",
+    () => found(times(20, (i) => ({ calls: ["find", "open"], reward: i % 2 }))),
+    "If tasks ask for different calls, the decision is not learned yet: more steps of `retrograde-rl sft`, more demonstrations of the " +
+      "other kinds, or a larger model. Reinforcement only makes such an answer surer.",
+  ],
+  [
+    "failing-tool",
+    () => found([failing(Array(5).fill("timeout")), {}], ["find"]),
+    "Run the tool by hand; raise its timeoutMs, or make fewer calls at once (rollout.concurrency).",
+  ],
+  [
+    "failing-tool",
+    () => found([failing(Array(5).fill("invalid")), {}], ["find"]),
+    "Compare the example's arguments with the tool's parameters, and describe these better.",
+  ],
+  [
+    "failing-tool",
+    () => found([failing(Array(5).fill("error")), {}], ["find"]),
+    "Run the tool by hand with the example's arguments: what it cannot do now, the model cannot learn.",
+  ],
+  [
+    "lost-results",
+    () => found([{ turns: [{ toolFailures: [{ tool: "find", kind: "lost", lost: "a Map" }] }] }, {}]),
+    "Return text, or values that JSON has: strings, numbers, booleans, null, arrays and plain objects. Await promises and throw errors.",
+  ],
+  [
+    "start-at-hundred",
+    () => evaluationWarnings("before", facts(episodes({ reward: 1 }))),
+    "Check that a wrong answer gets a lower reward: read the example. A check whose promise is not awaited counts as true. " +
+      "If it is right, choose harder tasks.",
+  ],
+  [
+    "start-at-zero",
+    () => step(groupsOf([0, 0]), { record: record(1) }),
+    "Read the example. If the answer is right, the reward function is wrong. If the model cannot do the task yet, begin with " +
+      "demonstrations (`retrograde-rl sft`, of an agent `train-agent --teacher`), easier tasks, partial rewards or a stronger model.",
+  ],
+  ["equal-rewards", () => step(groupsOf([1, 1])), "Every episode succeeds: stop here, or train on harder tasks."],
+  [
+    "no-signal",
+    () => step(groupsOf([1, 1], [0, 0])),
+    "Choose tasks that the model solves sometimes, give partial rewards, or raise rollout.groupSize or rollout.temperature; " +
+      'algorithm "dapo" samples until groups differ.',
+  ],
+];
+
+test.each(advice)("%s says what to do next, in these words (%#)", (rule, warnings, next) => {
+  expect(ruleOf(rule, warnings())?.next).toBe(next);
+});
+
+test.each<[Metrics, string, string]>([
+  [
+    { reward: 0, rewardMax: 0 },
+    "The policy died: its reward was up to 0.5 and is 0 in every episode of the last 3 steps.",
+    "Start from an earlier checkpoint (`runs model` writes its model) with a lower optimizer.learningRate, or with algorithm.klCoef above 0.",
+  ],
+  [
+    { entropy: 0 },
+    "The policy died: its entropy is below 0.00001 nats for 3 steps, so all rollouts of a task are alike.",
+    "Lower optimizer.learningRate, raise rollout.temperature or algorithm.entropyCoef, and start from an earlier checkpoint (`runs model`).",
+  ],
+  [
+    { gradientNorm: 0 },
+    "The policy died: its gradient is 0 for 3 steps although rewards differ.",
+    "Look at clipFraction: if it is 1, lower optimizer.learningRate or widen the clip range.",
+  ],
+])("a dead policy says so, and what revives it: %j", (last, cause, next) => {
+  expect(dead(last)).toEqual({ rule: "policy-died", cause: cause.replace("0.00001", String(1e-5)), example: "g0/0", next });
+});
+
+test("an echo trap says what holds it off", () => {
+  expect(echo(trapped)?.next).toBe(
+    "Start from a checkpoint before the spike (`runs model`) with a lower optimizer.learningRate. Tasks whose rewards vary (dapo), " +
+      "algorithm.klCoef and a smaller optimizer.clipNorm hold it off.",
+  );
+});
