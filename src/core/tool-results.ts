@@ -15,7 +15,7 @@ export function inCallOrder(messages: readonly Message[]): readonly Message[] {
       return at === -1 ? [] : [{ place, at, message: ordered[place] as ToolMessage }];
     });
     const sorted = [...known].sort((a, b) => a.at - b.at);
-    for (const [i, { place }] of known.entries()) ordered[place] = sorted[i]?.message ?? (ordered[place] as Message);
+    for (const [i, { place }] of known.entries()) ordered[place] = sorted[i].message;
     places = [];
   };
   for (const [i, message] of messages.entries()) {

@@ -1,3 +1,4 @@
+import { mean } from "../core/mean.ts";
 import { isScored, unscoredEnds } from "../core/outcome.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Task } from "../environments/environment.ts";
@@ -61,7 +62,7 @@ export async function applyRewards(
   }
 
   if (skipped.size === groups.length && groups.length > 0)
-    throw new RewardError([...parts].map(({ name }) => name).join(" + "), "given to no group of this step", {
+    throw new RewardError(parts.map(({ name }) => name).join(" + "), "given to no group of this step", {
       expected: "at least one group that could be scored",
       hint: "The step would teach nothing. The warnings before this message say why each group was left out.",
     });
@@ -74,7 +75,7 @@ export async function applyRewards(
       scores: { ...trajectory.scores, ...asScores(raw.get(trajectory)) },
     })),
   }));
-  const scored = rewarded.filter((_, g) => groups[g] !== undefined && !skipped.has(groups[g]));
+  const scored = rewarded.filter((_, g) => !skipped.has(groups[g]));
   return { groups: rewarded, scored, metrics: { ...metrics, ...meanReward(scored) } };
 }
 
@@ -108,7 +109,6 @@ function environmentWeight(parts: readonly RewardPart[]): number {
 
 /** The rewards of turns are the environment's, and count as its part does. */
 function scaledTurns({ turns }: Trajectory, weight: number): Trajectory["turns"] {
-  if (turns.every(({ reward }) => reward === undefined)) return turns;
   return turns.map(({ reward, ...turn }) => (reward === undefined || weight === 0 ? turn : { ...turn, reward: reward * weight }));
 }
 
@@ -123,5 +123,5 @@ function asScores(raw: ReadonlyMap<string, number> = new Map()): Record<string, 
 /** The mean of what is learnt from: the zeros of groups that were left out would pull it down. */
 function meanReward(groups: readonly Group[]): Metrics {
   const rewards = groups.flatMap(({ trajectories }) => trajectories.filter(isScored).map(({ reward }) => reward));
-  return rewards.length === 0 ? {} : { reward: rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length };
+  return rewards.length === 0 ? {} : { reward: mean(rewards) };
 }

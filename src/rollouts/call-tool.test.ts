@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { host } from "../core/host.ts";
 import { defineTool, type Tool } from "../tools/tool.ts";
 import { callTool } from "./call-tool.ts";
 
@@ -166,4 +167,46 @@ test("a pattern of a JSON schema that backtracks without end is stopped, and the
   });
   expect(await call("aaa")).toMatchObject({ content: "found" });
   expect(await call("b")).toMatchObject({ valid: false, failure: "invalid" });
+});
+
+test("a schema that cannot be checked leaves the judgement to its tool, and is a warning once", async () => {
+  const warned: string[] = [];
+  const warn = host.warn;
+  host.warn = (message) => void warned.push(message);
+  try {
+    const remote = { type: "object", properties: { a: { $ref: "https://x.example/schema" } } } as const;
+    const tool = (name: string): Tool => ({ ...hanging, name, parameters: remote, execute: (args) => args });
+    for (const name of ["far", "far", "near"])
+      expect(await callTool([tool(name)], { name, arguments: { a: 1 } })).toEqual({ valid: true, content: '{"a":1}' });
+    expect(warned.map((message) => message.split(":")[0])).toEqual([
+      "Arguments of far are not checked",
+      "Arguments of near are not checked",
+    ]);
+  } finally {
+    host.warn = warn;
+  }
+});
+
+test("what JSON loses of a result is named beside it", async () => {
+  const tool: Tool = { ...hanging, execute: () => ({ a: new Map([[1, 2]]) }) };
+  const { lost, ...shown } = await callTool([tool], { name: "hanging", arguments: {} });
+  expect(shown).toEqual({ valid: true, failure: "lost", content: '{"a":"[a Map of 1: not shown]"}' });
+  expect(lost).toMatch(/Map/);
+  expect(await callTool([{ ...tool, execute: () => ({}) }], { name: "hanging", arguments: {} })).toEqual({
+    valid: true,
+    content: "{}",
+  });
+});
+
+test("all wrong arguments are named, those without a path by themselves", async () => {
+  const schema = z.object({ a: z.int(), b: z.object({ c: z.string() }) }).refine(() => false, "never right");
+  const asked = (args: Record<string, unknown>) =>
+    callTool([{ ...hanging, name: "t", parameters: schema }], { name: "t", arguments: args });
+  expect(await asked({ a: "x", b: {} })).toEqual({
+    ...{ valid: false, failure: "invalid" },
+    content:
+      "Error: wrong arguments for t. a: Invalid input: expected number, received string. " +
+      "b.c: Invalid input: expected string, received undefined.",
+  });
+  expect((await asked({ a: 1, b: { c: "x" } })).content).toBe("Error: wrong arguments for t. never right.");
 });

@@ -68,15 +68,18 @@ type Arguments =
 
 /** A schema that cannot be checked leaves the judgement to its tool. */
 const anything = z.record(z.string(), z.unknown());
-const unchecked = new Set<string>();
+const warned = new Set<string>();
+
+function warnOnce(message: string): void {
+  if (!warned.has(message)) host.warn(message);
+  warned.add(message);
+}
 
 async function checkArguments({ name, parameters }: Tool, given: unknown): Promise<Arguments> {
   if (!(parameters instanceof z.ZodType)) {
     const checked = checkJson(requireJsonSchema({ name, parameters }), given);
     if (checked?.success === false) return checked;
-    const problem = checked === undefined ? `Arguments of ${name} are not checked: ${uncheckable(parameters)}` : undefined;
-    if (problem !== undefined && !unchecked.has(problem)) host.warn(problem);
-    if (problem !== undefined) unchecked.add(problem);
+    if (checked === undefined) warnOnce(`Arguments of ${name} are not checked: ${uncheckable(parameters)}`);
   }
   const parsed = await (parameters instanceof z.ZodType ? parameters : anything).safeParseAsync(given);
   return parsed.success ? parsed : { success: false, problems: parsed.error.issues.map(problemOf) };

@@ -52,7 +52,7 @@ export class CapturedHistories {
       this.#conversations.ask(request, true);
       return known;
     }
-    const saidUpTo = (n: number) => this.#said.get(keys[n] ?? "");
+    const saidUpTo = (n: number) => this.#said.get(keys[n]);
     const count = longest(messages.length - 1, (n) => saidUpTo(n) !== undefined);
     const said = saidUpTo(count);
     const answers = messages.slice(count).map((answer) => (said === undefined ? answer : withoutMadeId(answer, said.message)));

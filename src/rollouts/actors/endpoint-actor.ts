@@ -104,7 +104,7 @@ class EndpointSession implements ActorSession {
   }
 
   async act({ episode: { protocol }, tools }: OpenEpisode, turns: readonly Turn[], messages: readonly Message[]) {
-    const maxTokens = this.#semaphore();
+    const maxTokens = this.#tokensLeft();
     if (maxTokens < 1) return undefined;
     const stopStrings = protocol?.actions.stopStrings ?? [];
     const body = this.#request(maxTokens, protocol === undefined ? tools : [], stopStrings, turns.length);
@@ -171,7 +171,7 @@ class EndpointSession implements ActorSession {
   }
 
   /** Tokens that the next action may have. */
-  #semaphore(): number {
+  #tokensLeft(): number {
     const { maxTokens } = this.#options;
     const limit = this.#continuation?.kind === "one-message" ? this.#continuation.maxResponseTokens : undefined;
     if (limit === undefined) return maxTokens;

@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 import { ConfigError } from "../../core/errors.ts";
 import { wholeContext } from "../../core/whole-context.ts";
 import type { Environment } from "../../environments/environment.ts";
-import { isEnvironment, resolveConfig } from "./config.ts";
+import { defineReward } from "../../rewards/reward.ts";
+import { isEnvironment, resolveConfig, rewardsFromCode, withSettings } from "./config.ts";
 import type { TrainingConfig } from "./settings.ts";
 import type { UserConfig } from "./user-config.ts";
 
@@ -204,4 +205,74 @@ test.each([
   expect(attempt).toThrow(ConfigError);
   expect(attempt).toThrow(setting);
   expect(attempt).not.toThrow("hunter2");
+});
+
+test("what is no configuration at all is refused", () => {
+  for (const wrong of [null, 5, "grpo", []]) {
+    expect(() => resolveConfig(wrong as never)).toThrow(/^configuration is .*; expected an object with settings\.$/);
+    expect(() => resolveConfig({}, wrong as never)).toThrow(/^configuration is /);
+  }
+  for (const [user, message] of [
+    [{ algorithm: 5 }, "algorithm is 5"],
+    [{ rollout: 5 }, "rollout is 5; expected an object"],
+    [{ engine: 5 }, "engine is 5"],
+    [{ environment: null }, "environment is null; expected an object"],
+  ] as const)
+    expect(() => resolveConfig(user as never)).toThrow(message);
+});
+
+test("an environment is one that can be started; anything else under its name is settings", () => {
+  const none = [null, undefined, "office", { name: "office" }, { name: "x", start: true }];
+  expect(none.map((value) => isEnvironment(value as never))).toEqual([false, false, false, false, false]);
+  expect(isEnvironment(own)).toBe(true);
+});
+
+test("stale rollouts are corrected unless that is switched off", () => {
+  const correction = (rollout: object, more: object = {}) => resolveConfig({ rollout, ...more }).correction;
+  expect(correction({ ahead: 0 })).toBe("off");
+  expect(correction({ ahead: 1 })).toMatchObject({ level: "token", beyond: "truncate" });
+  expect(correction({ ahead: 1 }, { correction: "off" })).toBe("off");
+  expect(correction({ ahead: 1 }, { correction: { high: 3 } })).toMatchObject({ high: 3 });
+});
+
+test("rewards from code are those with a function, by kind, name and weight", () => {
+  const right = defineReward({ name: "right", verify: () => 1 });
+  const best = defineReward({ name: "best", weight: 2, compare: () => [] });
+  const others = [{ kind: "format" }, null, { name: "x", verify: true }] as never[];
+  expect(rewardsFromCode({ rewards: [right, ...others, best] })).toEqual([right, best]);
+  expect([rewardsFromCode({}), rewardsFromCode({ rewards: right as never })]).toEqual([[], []]);
+  expect(resolveConfig({ rewards: [right, best] }).rewards).toEqual([
+    { kind: "verifiable", name: "right", weight: 1 },
+    { kind: "compare", name: "best", weight: 2 },
+  ]);
+});
+
+test("settings are put on top of a configuration, with shorthands written in full and objects merged", () => {
+  const user: UserConfig = { environment: "office", algorithm: "grpo", engine: "local", steps: 3, rollout: { groupSize: 4 } };
+  expect(withSettings(user, { rollout: { maxTurns: 2 }, algorithm: { kind: "grpo", klCoef: 0.1 }, steps: undefined })).toEqual({
+    ...{ environment: { name: "office" }, algorithm: { kind: "grpo", klCoef: 0.1 }, engine: { kind: "local" }, steps: 3 },
+    rollout: { groupSize: 4, maxTurns: 2 },
+  });
+  // Another kind or name takes none of the old one's settings.
+  const kept = { kind: "grpo", klCoef: 0.1 } as const;
+  expect(withSettings({ algorithm: kept }, { algorithm: "ppo" })).toMatchObject({ algorithm: { kind: "ppo" } });
+  expect(withSettings({ algorithm: kept }, { algorithm: "ppo" }).algorithm).not.toHaveProperty("klCoef");
+  expect(withSettings({ algorithm: kept }, { algorithm: { entropyCoef: 1 } as never }).algorithm).toEqual({
+    ...kept,
+    entropyCoef: 1,
+  });
+  expect(withSettings({ evaluation: { tasks: 3 } }, { evaluation: { tasks: 0 } })).toMatchObject({ evaluation: { tasks: 0 } });
+  expect(withSettings({ environment: own }, {})).toEqual({ environment: { name: "own" } });
+});
+
+test("a secret is named by its setting and shown without itself, and is no matter in an environment from code", () => {
+  expect(() => resolveConfig({ environment: { name: "x", settings: { url: "https://ana:hunter2@host" } } })).toThrow(
+    new ConfigError("environment.settings.url", "https://[key]@host", {
+      expected: "an address without a password or a key: a run records its configuration",
+      hint: "Give keys by the environment variable that the setting's page names, or make the environment in code, which is not recorded.",
+    }),
+  );
+  const inCode = Object.assign({ ...own }, { url: "https://ana:hunter2@host" });
+  expect(() => resolveConfig({ environment: inCode })).not.toThrow();
+  expect(() => resolveConfig({}, { model: "https://ana:hunter2@host" })).toThrow("model is");
 });
