@@ -8,13 +8,11 @@ const everyMs = 500;
  * Keeps `live.json` and `messages.jsonl` of a run's folder: what other processes see of a run between two steps. What cannot be written is
  * left out, since the records of the next step report a full disk.
  */
-export function recordLive(folder: string): { readonly onEvent: OnEvent; close(): void } {
-  let now: Omit<LiveStatus, "schema" | "pid" | "host" | "at"> = {
-    ...{ step: 0, phase: "start", done: 0, total: 0, tokens: 0 },
-  };
+export function recordLive(folder: string, clock = () => performance.now()): { readonly onEvent: OnEvent; close(): void } {
+  let now: Omit<LiveStatus, "schema" | "pid" | "host" | "at"> = { step: 0, phase: "start", done: 0, total: 0, tokens: 0 };
   let written = Number.NEGATIVE_INFINITY;
   const write = () => {
-    written = performance.now();
+    written = clock();
     attempt(() => writeLive(folder, now));
   };
   const onEvent = (event: TrainingEvent) => {
@@ -26,7 +24,7 @@ export function recordLive(folder: string): { readonly onEvent: OnEvent; close()
         return write();
       case "progress":
         now = { ...now, done: event.done, total: event.total, tokens: event.tokens };
-        if (performance.now() - written >= everyMs) write();
+        if (clock() - written >= everyMs) write();
         return;
       case "notice":
       case "warning":
