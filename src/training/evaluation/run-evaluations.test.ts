@@ -74,7 +74,7 @@ test("while training every n-th step is measured by one attempt, on the first ta
   expect(never.made()).toEqual([]);
 });
 
-test("an evaluation of fewer tasks than were asked for says so beforehand", async () => {
+test("an evaluation of fewer tasks than were asked for says so before it begins", async () => {
   const { evaluations, events } = evaluating({ tasks: 9, k: 2 }, { environment: lettersEnvironment(3) });
   await evaluations.before(0);
   expect(events[0]).toEqual({ type: "phase", phase: "evaluate", step: 0, total: 6 });
