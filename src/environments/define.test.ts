@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { type Random, randomStream } from "../core/random.ts";
 import { defineTool } from "../tools/tool.ts";
 import {
   type DefinedEpisode,
@@ -278,4 +279,47 @@ test.each([["a"], ["a", "a"], ["a", "environment"], ["a", "b c"], ["a", 5], ["a"
 test("an environment with roles has no demonstrations", () => {
   const definition = { name: "own", tasks, roles: ["a", "b"], start: () => ({ tools: [] }), demonstrate: () => [] };
   expect(() => defineEnvironment(definition)).toThrow("expected none: a demonstration is one conversation");
+});
+
+test("a split of no list has no tasks, and methods keep the object that they are of", async () => {
+  const own = defineEnvironment({ name: "own", tasks: { train: undefined } as never, start: () => ({ tools: [] }) });
+  expect([own.splits, own.size("train")]).toEqual([["train"], 0]);
+  class Desk {
+    readonly tools = [];
+    readonly name: string;
+    constructor(name: string) {
+      this.name = name;
+    }
+    call() {
+      return this.name;
+    }
+    afterTools() {
+      return { done: this.name === "first" };
+    }
+    clone() {
+      return new Desk(`${this.name} again`);
+    }
+  }
+  const episode = await startedWith(new Desk("first"));
+  const call = { name: "f", arguments: {} };
+  const copy = await episode.clone?.();
+  expect(await Promise.all([episode, copy].map((each) => each?.call?.(call, { signal })))).toEqual(["first", "first again"]);
+  expect(await episode.afterTools?.([], { role: "assistant", content: "" })).toEqual({ done: true });
+  const drawn: number[] = [];
+  const drawing = defineEnvironment({
+    ...{
+      name: "drawing",
+      tasks,
+      start: (_: TaskRequest, random: Random) => ({ tools: [], limits: { turns: 1 + random.integer(1000) } }),
+    },
+    demonstrate: (_, random) => [{ role: "assistant", content: String(1 + random.integer(1000)) }],
+  });
+  const task = await drawing.task("train", 0);
+  for (const seed of [1, 1, 2]) {
+    drawn.push((await drawing.start(task, seed)).limits?.turns ?? 0);
+    // What is demonstrated draws as the episode does.
+    expect((await drawing.demonstrate?.(task, seed))?.at(-1)?.content).toBe(String(drawn.at(-1)));
+  }
+  expect([drawn[0] === drawn[1], drawn[0] === drawn[2]]).toEqual([true, false]);
+  expect(drawn[0]).toBe(1 + randomStream(1, "episode").integer(1000));
 });

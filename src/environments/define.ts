@@ -90,6 +90,7 @@ export function defineEnvironment<T extends TaskRequest>(definition: Environment
   const { roles } = definition;
   if (roles !== undefined) requireRoles(roles, definition);
   const { name, system, tasks, replayable = true, concurrency, turnRewards } = definition;
+  const demonstrate = definition.demonstrate?.bind(definition);
   // It is part of lines of the terminal and in names of files.
   if (typeof name !== "string" || !/^[^\p{C}/\\]{1,100}$/u.test(name) || /^\.+$/.test(name))
     throw new ConfigError("name of the environment", name, { expected: "1 to 100 characters that are no path" });
@@ -109,14 +110,12 @@ export function defineEnvironment<T extends TaskRequest>(definition: Environment
         throw error;
       }
     },
-    ...(definition.demonstrate === undefined
-      ? {}
-      : {
-          demonstrate: async ({ request }: DefinedTask<T>, seed: number) => [
-            ...openingOf(system, request),
-            ...((await definition.demonstrate?.(request, randomStream(seed, "episode"))) ?? []),
-          ],
-        }),
+    ...(demonstrate && {
+      demonstrate: async ({ request }: DefinedTask<T>, seed: number) => [
+        ...openingOf(system, request),
+        ...(await demonstrate(request, randomStream(seed, "episode"))),
+      ],
+    }),
     open: () => definition.open?.(),
     close: () => definition.close?.(),
   };
@@ -222,15 +221,16 @@ function requireKnown(what: string, given: object, known: readonly string[]): vo
 function episodeOf(messages: readonly Message[], defined: DefinedEpisode): Episode {
   requireKnown("what start() returns", defined, episodeKeys);
   const { role, tools, protocol, limits } = defined;
+  const clone = defined.clone?.bind(defined);
   return {
     messages,
     ...(role === undefined ? {} : { role }),
     tools,
     ...(protocol === undefined ? {} : { protocol }),
     ...(limits === undefined ? {} : { limits }),
-    ...(defined.call === undefined ? {} : { call: (call, context) => defined.call?.(call, context) }),
-    ...(defined.afterTools === undefined ? {} : { afterTools: (answers, action) => defined.afterTools?.(answers, action) }),
-    ...(defined.clone === undefined ? {} : { clone: async () => episodeOf(messages, await cloneOf(defined)) }),
+    ...(defined.call && { call: defined.call.bind(defined) }),
+    ...(defined.afterTools && { afterTools: defined.afterTools.bind(defined) }),
+    ...(clone && { clone: async () => episodeOf(messages, await clone()) }),
     reply: async (message) => {
       const reply = await defined.reply?.(message);
       if (reply === undefined) return { done: true };
@@ -326,8 +326,4 @@ function requireEpisode(started: unknown, roles: readonly string[] | undefined):
     });
   requireRolesOf(roles, started as DefinedEpisode);
   return started as DefinedEpisode;
-}
-
-function cloneOf(defined: DefinedEpisode): DefinedEpisode | Promise<DefinedEpisode> {
-  return defined.clone?.() ?? defined;
 }

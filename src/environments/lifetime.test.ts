@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { ConfigError, EnvError } from "../core/errors.ts";
+import { observeUserCode } from "../core/user-code.ts";
 import { boundedEpisode } from "./bounded.ts";
 import type { Environment, Episode } from "./environment.ts";
 import { whileEpisode, whileOpen } from "./lifetime.ts";
@@ -114,5 +115,38 @@ test("protocols in text: answers as messages of the user, or as text behind the 
   expect([oneMessage(write), oneMessage(write, 9)]).toEqual([
     { kind: "one-message", write },
     { kind: "one-message", write, maxResponseTokens: 9 },
+  ]);
+});
+
+test("an environment and an episode without what is optional have none of it when they are bounded", async () => {
+  const { open: _, close: __, ...bare } = noting().environment;
+  const seen = await whileOpen(bare as Environment, limits, async (bounded) => [
+    bounded.open,
+    bounded.close,
+    bounded.demonstrate,
+  ]);
+  expect(seen).toEqual([undefined, undefined, undefined]);
+  const episode = await bare.start({ id: "0" }, 1);
+  const limited = boundedEpisode(episode, limits);
+  expect([limited.call, limited.afterTools, limited.close, limited.messages]).toEqual([undefined, undefined, undefined, []]);
+  expect(await whileEpisode(bare, { id: "0" }, 1, ({ tools }) => tools)).toEqual([]);
+});
+
+test("an error of users' code has the name of its method and its environment", async () => {
+  const names: string[] = [];
+  const end = observeUserCode({ entered: (name) => names.push(name), left: () => {}, waits: () => {}, settled: () => {} });
+  const { environment } = noting();
+  await whileOpen(environment, limits, async (bounded) => {
+    await bounded.size("train");
+    await bounded.task("train", 0);
+    const episode = boundedEpisode(await bounded.start({ id: "0" }, 1), limits);
+    await episode.reply({ role: "assistant", content: "" });
+    await episode.score([]);
+  });
+  await whileEpisode(environment, { id: "0" }, 1, () => {});
+  end();
+  expect(names).toEqual([
+    ...['open() of "noting"', 'size() of "noting"', 'task() of "noting"', 'start() of "noting"'],
+    ...["reply() of the environment", "score() of the environment", 'close() of "noting"', "close() of the environment"],
   ]);
 });

@@ -70,10 +70,9 @@ export async function callTools(live: OpenEpisode, { calls }: ReadAction, option
 
 /** The episode answers itself, or the tool does. */
 async function answerCall({ episode, tools }: OpenEpisode, call: ToolCall, options: RolloutOptions): Promise<CallAnswer> {
-  if (episode.call !== undefined) {
-    const answer = await ask("call", callAnswerSchema, (signal) => episode.call?.(call, { signal }), options);
-    if (answer !== undefined) return typeof answer === "string" ? { content: answer } : answer;
-  }
+  const own = episode.call?.bind(episode);
+  const answer = own && (await ask("call", callAnswerSchema, (signal) => own(call, { signal }), options));
+  if (answer !== undefined) return typeof answer === "string" ? { content: answer } : answer;
   return callTool(tools, call, options.signal);
 }
 
@@ -84,10 +83,9 @@ export async function afterCalls(
   { messages, reward, done }: CallResults,
   options: RolloutOptions,
 ): Promise<Answers> {
-  const { episode } = live;
-  const after = episode.afterTools;
+  const after = live.episode.afterTools?.bind(live.episode);
   if (after === undefined) return { messages, done, tools: live.tools, reward };
-  const step = (await ask("afterTools", stepSchema, () => episode.afterTools?.(messages, message), options)) ?? {};
+  const step = (await ask("afterTools", stepSchema, () => after(messages, message), options)) ?? {};
   const answers = answersOf(live, step, "afterTools");
   return {
     ...answers,

@@ -25,14 +25,13 @@ interface Scene {
 async function played(program: (policy: TokenPolicy) => unknown, scene: Scene = {}) {
   const released: string[] = [];
   let over: AbortSignal | undefined;
-  let policy: TokenPolicy | undefined;
   const actor: Actor = {
     begin: () => expect.unreachable("nobody begins"),
     policy: (_, turns, signal) => {
       over = signal;
       turns.push(...(scene.turns ?? [turnOf(0)]));
-      policy = { sample: scene.sample ?? (async () => "sampled"), converse: scene.converse ?? (async () => "said") } as never;
-      return { ...policy, episode: "r/0" } as TokenPolicy;
+      const policy = { sample: scene.sample ?? (async () => "sampled"), converse: scene.converse ?? (async () => "said") };
+      return policy as unknown as TokenPolicy;
     },
     release: (id) => released.push(id),
   };

@@ -110,7 +110,9 @@ test("a strict run ends at its first warning; warnings are counted by their rule
   requireNoWarnings("runs/a", given, "step 3", false);
   requireNoWarnings("runs/a", [], "step 3", true);
   requireNoWarnings("runs/a", undefined, "step 3", true);
-  const records = [{ warnings: given }, { warnings: [warning("no-signal")] }, {}] as Parameters<typeof countWarnings>[0];
+  const records = [{ warnings: given }, { warnings: [warning("no-signal")] }, {}] as unknown as Parameters<
+    typeof countWarnings
+  >[0];
   expect(countWarnings(records)).toEqual({ "no-signal": 2, "echo-trap": 1 });
   expect(countWarnings([{} as never])).toBeUndefined();
 });
