@@ -76,6 +76,28 @@ test("a sub-agent and a rewritten history are branches of their own trajectory, 
   expect(root.children[0].children[0].children[0].ends.map(({ id }) => id)).toEqual(["a"]);
 });
 
+test("a turn where branching was decided has its rise and its forks, and what a turn is made of", () => {
+  const { turns, ...one } = trajectoryOf("a");
+  const decided = { ...turns[0], branching: { rise: 0.5, forks: 2 } } as (typeof turns)[0];
+  const root = treeOf([{ ...one, turns: [decided, turns[1]] }]);
+  const [first] = root.children;
+  const leaf = { ...{ descent: "continues", leaves: 1, reward: 1 }, trajectory: "a" };
+  expect(root).toEqual({
+    ...{ ...leaf, turn: -1, kept: 0, context: 0, entropy: 0, tokens: 0, forks: 0, children: [first], ends: [] },
+  });
+  expect(first).toEqual({
+    // Entropies 3/8, 4/8 and 5/8.
+    ...{ ...leaf, turn: 0, kept: 0, context: 2, entropy: 0.5, tokens: 3, rise: 0.5, forks: 2, ends: [] },
+    children: [
+      {
+        ...{ ...leaf, turn: 1, kept: 5, context: 6, entropy: 0.1875, tokens: 2, forks: 0, children: [] },
+        ends: [{ id: "a", reward: 1 }],
+      },
+    ],
+  });
+  expect(treeOf([trajectoryOf("b", { turns: [] })])).toMatchObject({ children: [], ends: [{ id: "b", reward: 1 }] });
+});
+
 test("two runs are compared on the tasks that both attempted, by their last evaluations", () => {
   const evaluation = (when: "before" | "after", successes: Record<string, readonly number[]>) => {
     const all = Object.entries(successes).flatMap(([task, rewards]) =>

@@ -108,8 +108,11 @@ function endsOf(folders: readonly string[]): EvaluationRecord[] {
 
 /** The evaluation of each run at one moment, and what its episodes came to. */
 function measuredIn(folders: readonly string[], when: "before" | "after", split: string, decoding: Decoding) {
-  const records = folders.map((folder) => evaluation(folder, when, split, decoding));
-  return { records, outcomes: records.map((record, i) => outcomesOf(readEpisodes(present(folders[i], "a run"), record))) };
+  const measured = folders.map((folder) => {
+    const record = evaluation(folder, when, split, decoding);
+    return { record, outcomes: outcomesOf(readEpisodes(folder, record)) };
+  });
+  return { records: measured.map(({ record }) => record), outcomes: measured.map(({ outcomes }) => outcomes) };
 }
 
 function evaluation(folder: string, when: "before" | "after", split: string, decoding: Decoding): EvaluationRecord {

@@ -38,17 +38,24 @@ test("entropy around tool results is averaged over all steps of a run, as text, 
   const folder = join(mkdtempSync(join(tmpdir(), "retrograde-entropy-")), "run");
   createRun(folder, resolveConfig());
   expect(await invoke(folder)).toMatchObject({ exitCode: 1, error: expect.stringContaining("at least one step") });
-  for (const step of [1, 2]) writeStep(folder, { step, metrics: {} }, { step, ...timing }, [trajectory]);
+  // Once the second action is cut to its first token.
+  const cut = { ...trajectory, turns: [turn([1, 0.5], 1), turn([0.25], 0)] };
+  for (const step of [1, 2, 3]) writeStep(folder, { step, metrics: {} }, { step, ...timing }, [step === 3 ? cut : trajectory]);
 
   const { out } = await invoke(folder);
-  expect(out).toMatch(/a tool result +2 +0\.75 +0\.5 /);
-  expect(out).not.toContain("user's message");
+  expect(out.split("\n")).toEqual([
+    "around            times  before  after  the first tokens after it",
+    "the first action      3       –   0.75                         █▁",
+    // (3 · 0.25 + 2 · 0.75) / 5
+    "a tool result         3    0.75   0.45                         ▁█",
+    ...["Mean entropy of an action token in nats, of up to 10 tokens before and 20 after.", ""],
+  ]);
   const svg = join(folder, "plots", "entropy.svg");
   const { out: json } = await invoke(folder, "--json", "--svg", svg);
   expect(JSON.parse(json).tool).toEqual([
-    { offset: -2, mean: 1, count: 2 },
-    { offset: -1, mean: 0.5, count: 2 },
-    { offset: 0, mean: 0.25, count: 2 },
+    { offset: -2, mean: 1, count: 3 },
+    { offset: -1, mean: 0.5, count: 3 },
+    { offset: 0, mean: 0.25, count: 3 },
     { offset: 1, mean: 0.75, count: 2 },
   ]);
   expect(readFileSync(svg, "utf8")).toMatch(/^<svg[\s\S]*around a tool result[\s\S]*<\/svg>\n$/);

@@ -52,16 +52,15 @@ function creditLines({ turns }: Trajectory, credits: readonly RecordedCredit[]):
     return { turn: turn.turn, last, sum };
   });
   const largest = Math.max(...rows.map(({ sum }) => Math.abs(sum))) || 1;
-  const known = (value: number | undefined) => (value === undefined || Number.isNaN(value) ? "–" : number(value, 4));
   return table([
     ["turn", "Σ weight", "", "advantage", "M", "ratio"],
     ...rows.map(({ turn, last, sum }) => [
       String(turn + 1),
       last === undefined ? "–" : number(sum),
       `${sum > 0 ? "↑" : sum < 0 ? "↓" : " "} ${bar(Math.abs(sum) / largest, 12)}`,
-      known(last?.advantage),
-      known(last?.factor),
-      known(last?.ratio),
+      number(last?.advantage, 4),
+      number(last?.factor, 4),
+      number(last?.ratio, 4),
     ]),
   ]);
 }
