@@ -78,6 +78,7 @@ test.each<[name: string, instruction: string, elements: readonly string[], acts:
   ["enter-time", "Enter 3:05 PM.", ["textbox", "button Submit"], ["type 1 15:05", "click 2"]],
   ["enter-time", "Enter 12:30 AM.", ["textbox", "button Submit"], ["type 1 00:30", "click 2"]],
   ["find-word", "Find the 3rd word.", ["#text one two three, four.", "textbox", "button Submit"], ["type 1 three", "click 2"]],
+  ["find-word", "Find the 12th word.", [`#text ${"a ".repeat(11)}U.S., b`, "textbox", "button OK"], ["type 1 U.S", "click 2"]],
   ["focus-text", "Focus.", ["button a", "textbox"], ["click 2"]],
   ["focus-text-2", "Focus into the 2nd input.", ["textbox", "textbox", "textbox"], ["click 2"]],
   [
@@ -170,7 +171,14 @@ test("what a page does not show is acted on by the number that no element has", 
   ]);
 });
 
+test.each(Object.keys(experts))("%s acts on nothing where the page and its instruction are empty", (name) => {
+  for (const act of played(name, "", [])) expect(act).toMatch(/^(?:click 0$|type 0 )/);
+});
+
 test.each([
+  ["x + 12 = 30", "18"],
+  ["12 + x = 30", "18"],
+  ["30 - x = -12", "42"],
   ["x + 3 = 10", "7"],
   ["x - 3 = 10", "13"],
   ["3 + x = -10", "-13"],
@@ -182,6 +190,9 @@ test.each([
 
 test.each([
   ["3 + 4 =", "7"],
+  ["13 + 44 =", "57"],
+  ["-13 - 44 =", "-57"],
+  ["3 * 12 =", "36"],
   ["3 - 4 =", "-1"],
   ["3 x -4 =", "-12"],
 ])("simple-arithmetic: %s %s", (problem, value) => {

@@ -31,10 +31,12 @@ async function shown(
     return { url: "http://host:1/?token=abc", close: async () => void closed++ };
   };
   const screen = createScreen({ write: (text) => (printed += text) });
+  const listeners = process.listenerCount("SIGTERM");
   const ended = dashboardCommand(folder, flags, screen, { start, openPage: (url) => opened.push(url), parent });
   const early = await Promise.race([ended.then(() => "early"), new Promise((go) => setImmediate(() => go("running")))]);
   end(parent);
   await ended;
+  expect(process.listenerCount("SIGTERM")).toBe(listeners);
   return { printed, started, opened, closed, early, parent };
 }
 const runs = dirname(newRun());

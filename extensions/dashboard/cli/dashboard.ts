@@ -39,9 +39,12 @@ export async function dashboardCommand(
   screen.address("Dashboard", dashboard.url);
   screen.line(screen.paint.dim("Ctrl-C ends it."));
   if (open) openPage(dashboard.url);
-  await new Promise<void>((ended) => {
-    const interrupt = listenForInterrupt(() => ended());
-    interrupt.signal.addEventListener("abort", () => interrupt.release());
+  await new Promise<void>((resolve) => {
+    const ended = () => {
+      interrupt.release();
+      resolve();
+    };
+    const interrupt = listenForInterrupt(ended);
     // The trainer holds the other end, also where it is killed.
     if (beside) parent.on("end", ended).on("error", ended).resume();
   });

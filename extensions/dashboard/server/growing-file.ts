@@ -59,11 +59,9 @@ export class GrowingFile<Schema extends z.ZodType> {
   }
 
   #parse(added: Buffer): void {
-    const end = added.lastIndexOf(10) + 1;
-    if (end === 0 && added.length === longestLine) throw damaged(this.#path, `a line has more than ${longestLine} bytes`);
+    let from = 0;
     try {
-      for (let from = 0; from < end; ) {
-        const to = added.indexOf(10, from);
+      for (let to = added.indexOf(10); to >= 0; to = added.indexOf(10, from)) {
         const line = added.toString("utf8", from, to);
         this.#lines.push(recordOf(this.#path, line, this.#schema, this.#checksum(this.#lines.length)));
         this.#read += to + 1 - from;
@@ -72,6 +70,7 @@ export class GrowingFile<Schema extends z.ZodType> {
     } catch (cause) {
       throw damaged(this.#path, cause);
     }
+    if (from === 0 && added.length === longestLine) throw damaged(this.#path, `a line has more than ${longestLine} bytes`);
   }
 }
 

@@ -35,8 +35,8 @@ export function rowOf(source: RunSource): RunRow {
   const measured = (measure: string) => evaluations.some((record) => record.measure === measure);
   const measure = measured("reward") && !measured("success") ? "reward" : "success";
   const of = (when: string) => {
-    const own = evaluations.filter((record) => record.when === when && record.split === split);
-    const record = own.find(({ decoding }) => decoding === "sampled") ?? own.at(0);
+    // Sampled attempts are before greedy ones.
+    const record = evaluations.find((each) => each.when === when && each.split === split);
     return record === undefined ? null : measure === "reward" ? record.reward.mean : record.mean;
   };
   return {

@@ -154,7 +154,8 @@ test("pages of trajectories: the newest first, ties as they were, and how many t
 
 test("a trajectory's updates are its own, turn by turn, and what was not computed is null", async () => {
   const folder = run();
-  addStep(folder, 1, [trajectoryOf("step-1/0/0"), trajectoryOf("step-1/0/1", { reward: 0.5, group: "step-1/0" })]);
+  const others = [trajectoryOf("step-1/0/1", { reward: 0.5, group: "step-1/0" }), trajectoryOf("step-1/1/0", { reward: 0 })];
+  addStep(folder, 1, [trajectoryOf("step-1/0/0"), ...others]);
   const writer = new CreditWriter(folder);
   const credit = { before: [-1, -2], old: [-1, -3], weights: [0.5, -1] };
   writer.write(1, [
@@ -211,6 +212,7 @@ test("a step's tree is that of the group that is asked for, else of the first th
   expect(treeView(source, 1, "step-1/0")).toMatchObject({ group: "step-1/0", task: "a", root: { leaves: 2, reward: 0.5 } });
   expect(treeView(source, 1, "nowhere").group).toBe("step-1/1");
   expect(treeView(source, 2, undefined)).toMatchObject({ group: "step-2/0", task: "c" });
+  evaluate(folder, { mean: 0.5, when: "after", step: 3 });
   expect(() => treeView(source, 3, undefined)).toThrow("Step 3 has no trajectories.");
 });
 
