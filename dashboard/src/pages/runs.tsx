@@ -1,7 +1,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, type RunDetail, type RunList, type RunRow } from "../api.ts";
 import { ago, mean, scoreText, variance } from "../format.ts";
-import { Columns, Empty, Problem, Scroll, StatePill } from "../parts/bits.tsx";
+import { Choice, Columns, Empty, Problem, plainly, Scroll, StatePill } from "../parts/bits.tsx";
 import { Chart, type Series, Smoothing, Sparkline } from "../parts/chart.tsx";
 import { link } from "../router.ts";
 import { seriesColours } from "../theme.ts";
@@ -144,21 +144,13 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
   return (
     <section class="panel" aria-label="Curves of the ticked runs">
       <div class="tools">
-        <label>
-          Curves{" "}
-          <select
-            value=""
-            onChange={(event) => {
-              const { value } = event.currentTarget;
-              if (value !== "") setChosen([...chosen, value]);
-            }}
-          >
-            <option value="">add a metric …</option>
-            {left.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          label="Curves "
+          value=""
+          options={plainly(left)}
+          none="add a metric …"
+          onChange={(name) => name !== "" && setChosen([...chosen, name])}
+        />
         <Smoothing value={smoothing} onChange={setSmoothing} />
         <label>
           <input type="checkbox" checked={bySeed} onChange={() => setBySeed(!bySeed)} /> Join seeds

@@ -14,7 +14,11 @@ test("a growing file is read from where the last look ended, without its half li
   appendFileSync(path, '{"step":1,"metrics":{}}\n{"step":2,"met');
   expect(file.lines().map(({ step }) => step)).toEqual([1]);
   appendFileSync(path, 'rics":{}}\n');
-  expect(file.lines().map(({ step }) => step)).toEqual([1, 2]);
+  const lines = file.lines();
+  expect(lines.map(({ step }) => step)).toEqual([1, 2]);
+  // Nothing was added: nothing is read.
+  expect(file.lines()).toBe(lines);
+  expect(lines).toHaveLength(2);
   writeFileSync(path, '{"step":7,"metrics":{}}\n');
   expect(file.lines().map(({ step }) => step)).toEqual([7]);
   appendFileSync(path, "not JSON\n");

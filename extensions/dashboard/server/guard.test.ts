@@ -66,6 +66,8 @@ test.each([
   [{}, "/?a=b&token=secret", "answered"],
   [{}, "/?token=secret2", token],
   [{}, "/?token=", token],
+  [{}, "/?a=b?c&token=secret", "answered"],
+  [{}, "/token=secret", token],
   [{ cookie: "retrograde-token=secret" }, "/", "answered"],
   [{ cookie: "a=b;  retrograde-token=secret; c=d" }, "/", "answered"],
   [{ cookie: "retrograde-token=wrong" }, "/", token],

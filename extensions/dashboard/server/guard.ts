@@ -60,7 +60,7 @@ function isOwnHost(header: string, { host, port, token }: Guard): boolean {
 export const tokenCookie = "retrograde-token";
 
 function hasToken(request: IncomingMessage, token: string): boolean {
-  const query = new URLSearchParams((request.url ?? "").split("?").slice(1).join("?")).get("token");
+  const query = new URLSearchParams(request.url?.replace(/^[^?]*/, "")).get("token");
   const cookie = (request.headers.cookie ?? "")
     .split(";")
     .map((part) => part.trim().split("="))

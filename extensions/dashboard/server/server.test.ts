@@ -22,6 +22,10 @@ vi.mock(import("../../../src/files/package-folder.ts"), async (original) => {
   return { packageFolder: folder };
 });
 
+test("it listens on this machine alone if nothing is said", () => {
+  expect(dashboard.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+});
+
 test("runs are listed, and a damaged one is named and harms no other", async () => {
   const { json } = await ask("/api/runs");
   expect(json).toMatchObject({

@@ -65,7 +65,7 @@ async function route(
 
 async function replyOf(request: HttpRequest, runs: RunSources, page: ReadonlyMap<string, Uint8Array>): Promise<Reply> {
   const { method, path, query } = request;
-  if (path === "/api/run/events") return runEvents(runOf(runs, query), Number(query.get("steps") ?? 0) || 0, request.signal);
+  if (path === "/api/run/events") return runEvents(runOf(runs, query), Number(query.get("steps")) || 0, request.signal);
   const answer = routes[`${method} ${path}`];
   if (answer !== undefined) return { json: await answer(runs, query, request) };
   const name = path === "/" ? "index.html" : path.slice(1);

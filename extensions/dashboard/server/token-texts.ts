@@ -29,8 +29,7 @@ export class TokenTexts {
       // Bytes of one character: at most four tokens, or something that is no character at all.
       let length = 1;
       let joined = text;
-      while (joined.includes(unfinished) && length < 4 && at + length < ids.length)
-        joined = this.#decode(ids.slice(at, at + ++length));
+      while (joined.includes(unfinished) && length < 4) joined = this.#decode(ids.slice(at, at + ++length));
       if (joined.includes(unfinished)) [joined, length] = [text, 1];
       texts.push(joined, ...Array<string>(length - 1).fill(""));
       at += length;

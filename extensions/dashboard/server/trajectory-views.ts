@@ -45,7 +45,7 @@ export function trajectoryPage(
   const started = performance.now();
   const index = source.index();
   const passing = filterIndex(index, filter).reverse();
-  const searched = text === undefined || text === "" ? undefined : search(source, passing, text);
+  const searched = text === undefined ? undefined : search(source, passing, text);
   const positions = sorted(searched?.found ?? passing, sort, ascending);
   return {
     facets: facetsOf(index),

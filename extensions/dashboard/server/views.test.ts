@@ -8,9 +8,10 @@ import type { EvaluationRecord } from "../../../src/runs/records.ts";
 import { addStep, newRun, trajectoryOf } from "../../../src/runs/store.fixture.ts";
 import { createRun, finishRun, writeEvaluation } from "../../../src/runs/write.ts";
 import { lettersTokenizer } from "../../../test/letters.ts";
+import { routes } from "./routes.ts";
 import { RunSource, RunSources } from "./run-source.ts";
 import { rowOf, runDetail, runList } from "./run-views.ts";
-import { trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
+import { pageQuery, trajectoryPage, trajectoryView, treeView } from "./trajectory-views.ts";
 
 const estimate = (mean: number) => ({ mean, low: mean - 0.1, high: mean + 0.1 });
 
@@ -189,6 +190,7 @@ test("a trajectory's updates are its own, turn by turn, and what was not compute
   ]);
   expect(view.messages[1]).toMatchObject({ calls: [{ name: "find", arguments: '{"name":"Ana"}' }] });
   expect(view.messages[2]).toMatchObject({ name: "find", content: '[{"id":"c1"}]' });
+  expect(view.messages[3]).toEqual({ role: "assistant", content: "Her number is c1", calls: [], turn: 1 });
   const unscored = await trajectoryView(new RunSource("own", folder), "step-1/0/1");
   expect(unscored.turns[1].updates).toHaveLength(1);
 });
@@ -214,6 +216,44 @@ test("a step's tree is that of the group that is asked for, else of the first th
   expect(treeView(source, 2, undefined)).toMatchObject({ group: "step-2/0", task: "c" });
   evaluate(folder, { mean: 0.5, when: "after", step: 3 });
   expect(() => treeView(source, 3, undefined)).toThrow("Step 3 has no trajectories.");
+});
+
+test("a question for a page: fifty from the newest if nothing is said, and what is no number, order or length is refused", () => {
+  expect(pageQuery.parse({})).toEqual({ offset: 0, limit: 50, ascending: false });
+  const asked = { offset: "5", limit: "500", fromStep: "1", toStep: "2", minReward: "-0.5", maxReward: "1", success: "false" };
+  expect(pageQuery.parse({ ...asked, ascending: "true" })).toEqual({
+    ...{ offset: 5, limit: 500, fromStep: 1, toStep: 2, minReward: -0.5, maxReward: 1, success: false, ascending: true },
+  });
+  const texts = { source: "train", split: "a", task: "b", kind: "c", stop: "d", text: "x".repeat(500) };
+  expect(pageQuery.parse(texts)).toMatchObject(texts);
+  for (const sort of ["reward", "turns", "tokens", "entropy"]) expect(pageQuery.parse({ sort }).sort).toBe(sort);
+  for (const wrong of [{ offset: "-1" }, { limit: "501" }, { fromStep: "1.5" }, { sort: "id" }, { text: "x".repeat(501) }])
+    expect(pageQuery.safeParse(wrong).success, JSON.stringify(wrong).slice(0, 40)).toBe(false);
+});
+
+test("phrases are those of the step that is asked for", async () => {
+  const folder = run();
+  for (const step of [1, 2]) {
+    const said = trajectoryOf(`step-${step}/0/0`, {});
+    addStep(folder, step, [
+      { ...said, turns: said.turns.map((turn) => ({ ...turn, action: [step, 9, 9].slice(0, turn.action.length) })) },
+    ]);
+    const writer = new CreditWriter(folder);
+    const credit = { optimiserStep: 0, trajectory: said.id, turn: 0, learningRate: 0.1, weights: [1, 0, 0] };
+    writer.write(step, [{ ...credit, before: [-1, -1, -1], old: [-1, -1, -1] }]);
+    await writer.flush();
+  }
+  const asked = (step: number) =>
+    routes["GET /api/run/phrases"](
+      new RunSources(dirname(folder)),
+      new URLSearchParams({ run: "own", step: `${step}` }),
+      {} as never,
+    );
+  for (const step of [1, 2])
+    expect(await asked(step)).toEqual({
+      ...{ step, down: [] },
+      up: [{ text: `⟨${step}⟩⟨9⟩⟨9⟩`, weight: 1, count: 1, positions: [{ trajectory: `step-${step}/0/0`, turn: 0, token: 0 }] }],
+    });
 });
 
 test("files that have no line in the index are read once, until there are others", () => {
@@ -281,6 +321,7 @@ test("a run is opened once, and again when its record is another one", () => {
   expect(sources.find("own")).not.toBe(first);
   expect(first?.folder).toBe(`${root}/own`);
   expect(sources.find("none")).toBeUndefined();
+  expect(() => sources.open("none")).toThrow(/run\.json.*no run|no run/);
 });
 
 test("a row of a run whose configuration says little", () => {
