@@ -164,6 +164,7 @@ test("pages of one form have one script", () => {
 test("what a page does not show is acted on by the number that no element has", () => {
   expect(played("click-test", "Click.", [])).toEqual(["click 0"]);
   expect(played("enter-text", 'Enter "ab".', [])).toEqual(["type 0 ab", "click 0"]);
+  expect(played("enter-password", "Enter it.", [])).toEqual(["type 0 ", "type 0 ", "click 0"]);
   expect(played("copy-paste", "Copy.", page("textbox", "button Submit"))).toEqual(["type 1 ", "click 2"]);
   expect(played("find-word", "Find the 9th word.", page("#text one", "textbox", "button Submit"))).toEqual([
     "type 1 ",

@@ -221,11 +221,11 @@ export const experts: Readonly<Record<string, Script>> = {
 
 /** Buttons of that name below the name of a person. */
 function buttonsOf(shown: readonly Shown[], person: string, button: string): Shown[] {
-  let of = "";
+  let of: string | undefined;
   return shown.filter(({ ref, name }) => {
     if (name === person || name.startsWith("@") || name === "") of = name;
     const found = of === person && ref !== undefined && name === button.toLowerCase();
-    if (found && !person.startsWith("@")) of = "";
+    if (found && !person.startsWith("@")) of = undefined;
     return found;
   });
 }

@@ -2,9 +2,10 @@ import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { actsOf } from "../../src/core/acts.ts";
 import { present } from "../../src/core/present.ts";
 import { experts } from "./experts.ts";
-import { actionOf, miniwobEnvironment, written } from "./miniwob.ts";
+import { actionOf, miniwobEnvironment, miniwobSettingsSchema, written } from "./miniwob.ts";
 import type { PageRuntime } from "./page.ts";
 
 const data = mkdtempSync(join(tmpdir(), "miniwob-"));
@@ -47,6 +48,16 @@ test("pages that are not played, and folders without pages, are refused by name"
   expect(refusal({ data, page: ["click-test"] })).toMatch(/page/);
   expect(refusal({ data })).toBe("accepted");
   expect(Object.keys(experts).length).toBe(49);
+});
+
+test("the pages of its folder run as code", () => {
+  expect(actsOf(miniwobSettingsSchema, miniwobSettingsSchema.parse({ data: "/x" }))).toEqual([
+    { kind: "runs", what: "the pages in /x" },
+  ]);
+  for (const maxActions of [0, 101, 1.5]) expect(miniwobSettingsSchema.safeParse({ data: "/x", maxActions }).success).toBe(false);
+  expect(miniwobSettingsSchema.parse({ data: "/x", maxActions: 100 }).maxActions).toBe(100);
+  expect(miniwobSettingsSchema.parse({ data: "/x" }).maxActions).toBe(16);
+  expect(miniwobSettingsSchema.safeParse({ data: "/x", pages: [] }).success).toBe(false);
 });
 
 /** A page of two buttons, of which the second one gives the reward. */
@@ -167,6 +178,18 @@ test("a demonstration shows each page after its action, and stops where the page
   expect(await played(3)).toEqual(["click 1", page, "click 2", `Error: it is grey.\n\n${page}`]);
 });
 
+test("a demonstration types what is asked for", async () => {
+  const evaluate = async (expression: string) => {
+    if (expression.startsWith("wob.start")) return 'Enter "a b" into the field.';
+    if (expression.startsWith("wob.act")) return "";
+    if (expression === "wob.look()") return [{ ref: 3, role: "textbox", name: "" }];
+    return expression === "wob.state()" ? { done: false, reward: 0 } : 0;
+  };
+  const environment = miniwobEnvironment({ data, pages: ["enter-text"] }, async () => ({ evaluate, close: async () => {} }));
+  const messages = await present(environment.demonstrate, "demonstrate")(await environment.task("train", 0), 0);
+  expect(messages.flatMap(({ role, content }) => (role === "assistant" ? [content] : []))).toEqual(["type 3 a b", "click 0"]);
+});
+
 test("pages that elements alone do not play are named with the thing that they need", () => {
   const needs = (name: string) => {
     writeFileSync(join(data, "html", "miniwob", `${name}.html`), "");
@@ -186,8 +209,9 @@ test("pages that elements alone do not play are named with the thing that they n
   for (const name of layout.split(" ")) expect([name, needs(name)]).toEqual([name, "This page needs a layout or a picture."]);
   for (const name of time.split(" "))
     expect([name, needs(name)]).toEqual([name, "This page needs time that passes, or windows that interrupt."]);
-  for (const name of ["click-menu", "form-sequence-3", "use-spinner"])
-    expect(needs(name)).toBe("This page has no script that solves it yet.");
+  const others =
+    "click-menu form-sequence-3 use-spinner my-drag my-scroll-text my-use-slider my-identify-shape tic-tac-toe-2 my-stock-market";
+  for (const name of others.split(" ")) expect(needs(name)).toBe("This page has no script that solves it yet.");
   expect(() => miniwobEnvironment({ data: join(data, "none") })).toThrow(
     "expected the folder of the Python package miniwob 1.1.0, with html/miniwob in it. pip download --no-deps miniwob==1.1.0, then unzip the wheel.",
   );

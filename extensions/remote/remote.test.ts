@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { z } from "zod";
+import { actsOf } from "../../src/core/acts.ts";
 import { longestTimer } from "../../src/core/timer.ts";
 import { remoteEnvironments } from "./remote.ts";
 
@@ -26,6 +27,38 @@ test("the wires, and what their settings are if nothing is said", () => {
       ...{ host: "127.0.0.1", listen: "127.0.0.1", port: 0 },
     },
   });
+});
+
+test.each<[string, object, [kind: string, what: string][]]>([
+  ["openenv", { keyVariable: "KEY" }, [["sends", "KEY"]]],
+  [
+    "ors",
+    { keyVariable: "KEY", secretVariables: { a: "A" } },
+    [
+      ["sends", "KEY"],
+      ["sends", "A"],
+    ],
+  ],
+  [
+    "nemo-gym",
+    { tasks: { train: "a.jsonl", test: "b.jsonl" } },
+    [
+      ["reads", "a.jsonl"],
+      ["reads", "b.jsonl"],
+    ],
+  ],
+  ["verifiers", {}, [["reads", "rows.jsonl"]]],
+  [
+    "verifiers",
+    { listen: "0.0.0.0" },
+    [
+      ["reads", "rows.jsonl"],
+      ["listens", "0.0.0.0"],
+    ],
+  ],
+])("what the settings of %s do with %j: %j", (wire, settings, expected) => {
+  const schema = settingsOf(wire);
+  expect(actsOf(schema, schema.parse({ ...needed[wire], ...settings })).map(({ kind, what }) => [kind, what])).toEqual(expected);
 });
 
 /** A setting, what is just allowed, and what is just not. */

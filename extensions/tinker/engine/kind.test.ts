@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { actsOf } from "../../../src/core/acts.ts";
 import { deviceOf, tinkerEngine } from "./kind.ts";
 import { linearForms } from "./linear-form.ts";
 import type { Findings } from "./probe.ts";
@@ -15,6 +16,14 @@ test("what a server can do before it was probed: what all can, and what some can
     certain: ["reference", "exact-state"],
     possible: ["reference", "adam-settings", "exact-state", "gradient-accumulation", "gradient-clipping", "top-logprobs"],
   });
+});
+
+test("the server is contacted, and sent the key", () => {
+  const settings = tinkerEngine.settings.parse({ url: "http://x", model: "m" });
+  expect(actsOf(tinkerEngine.settings, settings)).toEqual([
+    { kind: "connects", what: "http://x" },
+    { kind: "sends", what: "TINKER_API_KEY" },
+  ]);
 });
 
 test("settings of Adam are whole, and bounded", () => {
