@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import { type AttentionBlock, flatten } from "./blocks.ts";
-import { batchMasks } from "./masks.ts";
+import { batchMasks } from "./masks.fixture.ts";
 import { packBatch, packRows } from "./packing.ts";
 
 const sample = (context: readonly TokenId[], action: readonly TokenId[], turn = 0): ActionInContext => ({

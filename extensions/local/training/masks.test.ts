@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { Graph } from "../graph/graph.ts";
 import { Session } from "../graph/session.ts";
 import { loadModel } from "../model/model-folder.ts";
-import { computedMasks, givenMasks } from "./masks.ts";
+import { batchMasks } from "./masks.fixture.ts";
+import { exceeds, masks } from "./masks.ts";
 import { packBatch, packRows } from "./packing.ts";
 import { pick } from "./training-graph.ts";
 
@@ -16,31 +17,36 @@ const samples = [
   { trajectory: "d", turn: 0, context: tokens(3, 40), action: tokens(2) },
 ];
 
-test("masks that are computed hide what the given ones hide, with a window and without", async () => {
+test("a graph hides what parents do not lead to, with a window and without, for all tokens and for those that are read", async () => {
   const { config: golden } = await loadModel(folder);
   const config = { ...golden, layers: 4, window: 3, layerTypes: ["full", "sliding", "full", "sliding"] as const };
   const batch = packBatch(packRows(samples, 20));
   expect(batch.rows).toBeGreaterThan(1);
-  const seen = [];
-  for (const masks of [givenMasks, computedMasks]) {
+  const [whole, narrow] = [batchMasks(batch), batchMasks(batch, 3)];
+  const sees = (line: Float32Array) => Array.from(line, (hidden) => (hidden === 0 ? "sees" : hidden <= -1e9 ? "hidden" : hidden));
+  for (const [layers, expected] of [
+    [4, { 0: whole.mask, 1: narrow.mask, 2: whole.mask, 3: narrow.queryMask }],
+    [3, { 0: whole.mask, 1: narrow.mask, 2: whole.queryMask }],
+  ] as const) {
     const g = new Graph();
-    const maskOf = masks.build(g, config);
-    for (const layer of [0, 1, 3]) g.output(`seen/${layer}`, maskOf(layer));
-    const read = new Graph();
-    const readMaskOf = masks.build(read, { ...config, layers: 3 });
-    read.output("seen/2", readMaskOf(2));
-    for (const graph of [g, read]) {
-      const session = await Session.open(graph, { threads: 1 });
-      const names = graph.outputs.map(({ name }) => name);
-      const inputs = graph.inputs.map(({ name }) => name);
-      const feeds = pick(masks.feeds(batch, config), inputs);
-      const made = await session.run(feeds, names);
-      await session.close();
-      seen.push(
-        names.map((name) => Array.from(made[name], (hidden) => (hidden === 0 ? "sees" : hidden <= -1e9 ? "hidden" : hidden))),
-      );
-    }
+    const maskOf = masks.build(g, { ...config, layers });
+    for (const layer of Object.keys(expected)) g.output(layer, maskOf(Number(layer)));
+    expect(maskOf(0)).toBe(maskOf(0));
+    const session = await Session.open(g, { threads: 1 });
+    const feeds = masks.feeds(batch);
+    const found = await session.run(
+      pick(
+        feeds,
+        g.inputs.map(({ name }) => name),
+      ),
+      Object.keys(expected),
+    );
+    await session.close();
+    for (const [layer, mask] of Object.entries(expected)) expect(sees(found[layer])).toEqual(sees(mask));
   }
-  expect(seen.slice(2)).toEqual(seen.slice(0, 2));
-  expect(new Set(seen.flat(2))).toEqual(new Set(["sees", "hidden"]));
+});
+
+test("a batch exceeds a window that its longest path has more tokens than", () => {
+  const batch = packBatch(packRows(samples, 20)); // paths of 12, 13 and 4 tokens: the last of an action is none
+  expect([12, 13, 14].map((window) => exceeds(batch, window))).toEqual([true, false, false]);
 });

@@ -5,7 +5,7 @@ import { ShapeError } from "../../../src/core/errors.ts";
 import type { ActionInContext, TokenId } from "../../../src/core/trajectory.ts";
 import { logprobHead } from "../model/heads.ts";
 import { loadModel } from "../model/model-folder.ts";
-import { batchMasks } from "./masks.ts";
+import { batchMasks } from "./masks.fixture.ts";
 import { batchRows, evenSize, packBatch, packRows, type Row } from "./packing.ts";
 import { TrainingGraph } from "./training-graph.ts";
 

@@ -2,7 +2,7 @@ import { differentiate } from "../graph/gradients.ts";
 import { Graph } from "../graph/graph.ts";
 import { type Feed, type FloatValue, Session, type Value } from "../graph/session.ts";
 import type { Tensor } from "../graph/tensor.ts";
-import { isGpu, type SessionOptions } from "../machine/device.ts";
+import type { SessionOptions } from "../machine/device.ts";
 import { count, DeviceTensor } from "../machine/native/tensor.ts";
 import { type Arrays, zerosOf } from "../model/arrays.ts";
 import type { Head } from "../model/heads.ts";
@@ -10,7 +10,7 @@ import type { ModelConfig } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { type Attend, attentionScale, decoder, type LookBack, parametersOf } from "../model/transformer.ts";
 import { DeviceSums, type Gradients, sumsOf } from "./gradient-sums.ts";
-import { computedMasks, type GraphMasks, givenMasks } from "./masks.ts";
+import { masks } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
 import type { Placed } from "./parameter-store.ts";
 
@@ -55,7 +55,6 @@ export class TrainingGraph implements TrainableModel {
   readonly #sessionOptions: SessionOptions;
   readonly #shapes: ReadonlyMap<string, readonly number[]>;
   readonly #trained: readonly string[];
-  readonly #masks: GraphMasks;
   /** Kept from run to run: new arrays of this size would wait for the garbage collector. */
   #addends: Promise<Arrays> | undefined;
   #forward: Promise<Half> | undefined;
@@ -65,7 +64,6 @@ export class TrainingGraph implements TrainableModel {
     this.#config = config;
     this.#head = head;
     this.#sessionOptions = sessionOptions;
-    this.#masks = isGpu(sessionOptions.provider ?? "cpu") ? computedMasks : givenMasks;
     this.#shapes = head.parameterShapes(config);
     this.#trained = trained ?? [...this.#shapes.keys()];
   }
@@ -106,7 +104,7 @@ export class TrainingGraph implements TrainableModel {
   }
 
   async #open(half: { readonly backward: boolean }): Promise<Half> {
-    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : [], this.#masks);
+    const graph = trainingGraph(this.#config, this.#head, half.backward ? this.#trained : []);
     const session = await Session.open(graph, { ...this.#sessionOptions, planMemory: false });
     return { session, inputs: graph.inputs.map(({ name }) => name) };
   }
@@ -119,7 +117,7 @@ export class TrainingGraph implements TrainableModel {
       positions: { data: batch.positions, shape: [rows, length] },
       queries: { data: batch.queries, shape: [rows, queryCount] },
       queryPositions: { data: batch.queryPositions, shape: [rows, queryCount] },
-      ...this.#masks.feeds(batch, this.#config),
+      ...masks.feeds(batch),
       predictors: { data: batch.predictors, shape: [batch.predictors.length] },
       targets: { data: batch.targets, shape: [batch.targets.length, 1] },
       inverseTemperature: { data: Float32Array.of(1 / temperature), shape: [1] },
@@ -142,7 +140,7 @@ interface Half {
  * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row of which P are read, M scored tokens.
  * @param trained names of the parameters that get gradients; of none, there is no backward half
  */
-function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[], masks: GraphMasks): Graph {
+function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
