@@ -1,6 +1,7 @@
 import type { Provider } from "../machine/device.ts";
 import type { Binding } from "../machine/native/session.ts";
 import { type DeviceTensor, HostTensor } from "../machine/native/tensor.ts";
+import { Recent } from "../machine/recent.ts";
 import { DeviceMemory } from "./device-memory.ts";
 import { Graph } from "./graph.ts";
 import { Session } from "./session.ts";
@@ -29,7 +30,7 @@ export class DeviceEntries {
   /** Numbers of each. */
   readonly numbers: number;
   readonly #flat: readonly DeviceTensor[];
-  readonly #views = new Map<string, readonly DeviceTensor[]>();
+  readonly #views = new Recent<readonly DeviceTensor[]>(mostViews, disposeOf);
 
   constructor(flat: readonly DeviceTensor[], numbers: number) {
     this.#flat = flat;
@@ -42,23 +43,24 @@ export class DeviceEntries {
 
   /** The first numbers of each in a shape. */
   view(dims: readonly number[]): readonly DeviceTensor[] {
-    const known = this.#views.get(dims.join());
-    if (known !== undefined) return known;
-    if (this.#views.size >= mostViews) this.#dropViews();
-    const views = this.#flat.map((tensor) => tensor.view(dims));
-    this.#views.set(dims.join(), views);
-    return views;
+    const key = dims.join();
+    return (
+      this.#views.get(key) ??
+      this.#views.add(
+        key,
+        this.#flat.map((tensor) => tensor.view(dims)),
+      )
+    );
   }
 
   dispose(): void {
-    this.#dropViews();
-    for (const tensor of this.#flat) tensor.dispose();
+    this.#views.drop();
+    disposeOf(this.#flat);
   }
+}
 
-  #dropViews(): void {
-    for (const tensor of [...this.#views.values()].flat()) tensor.dispose();
-    this.#views.clear();
-  }
+function disposeOf(tensors: readonly DeviceTensor[]): void {
+  for (const tensor of tensors) tensor.dispose();
 }
 
 const mostViews = 32;
@@ -70,8 +72,8 @@ export class EntryCopies {
   readonly #count: number;
   readonly #copies: Session;
   readonly #zeros: Session;
-  /** By the entries that a copy is from and to, the one used longest ago first. */
-  readonly #bindings = new Map<string, Binding>();
+  /** By the entries that a copy is from and to. */
+  readonly #bindings = new Recent<Binding>(mostBindings, (binding) => binding.release());
 
   private constructor(memory: DeviceMemory, count: number, copies: Session, zeros: Session) {
     this.#memory = memory;
@@ -106,7 +108,8 @@ export class EntryCopies {
 
   copy(from: DeviceEntries, fromLayout: Layout, to: DeviceEntries, toLayout: Layout, moves: readonly Move[]): void {
     if (moves.length === 0 || moves[0].from.length === 0) return;
-    const binding = this.#bindingOf(from, to);
+    const key = `${from.id} ${to.id}`;
+    const binding = this.#bindings.get(key) ?? this.#bindings.add(key, this.#bind(from, to));
     const feed = (name: string, data: Int32Array, dims: readonly number[]) =>
       binding.input(name, new HostTensor("int32", data, dims));
     const sides = [
@@ -127,33 +130,14 @@ export class EntryCopies {
   }
 
   dispose(entries: DeviceEntries): void {
-    for (const [key, binding] of this.#bindings)
-      if (key.split(" ").includes(String(entries.id))) {
-        binding.release();
-        this.#bindings.delete(key);
-      }
+    this.#bindings.drop((key) => key.split(" ").includes(String(entries.id)));
     entries.dispose();
   }
 
   async close(): Promise<void> {
-    for (const binding of this.#bindings.values()) binding.release();
-    this.#bindings.clear();
+    this.#bindings.drop();
     await this.#copies.close();
     await this.#zeros.close();
-  }
-
-  #bindingOf(from: DeviceEntries, to: DeviceEntries): Binding {
-    const key = `${from.id} ${to.id}`;
-    const known = this.#bindings.get(key);
-    this.#bindings.delete(key);
-    const [oldest] = this.#bindings.keys();
-    if (known === undefined && this.#bindings.size >= mostBindings && oldest !== undefined) {
-      this.#bindings.get(oldest)?.release();
-      this.#bindings.delete(oldest);
-    }
-    const binding = known ?? this.#bind(from, to);
-    this.#bindings.set(key, binding);
-    return binding;
   }
 
   #bind(from: DeviceEntries, to: DeviceEntries): Binding {

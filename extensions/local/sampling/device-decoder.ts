@@ -4,6 +4,7 @@ import { Session } from "../graph/session.ts";
 import { isGpu, type Provider, type SessionOptions } from "../machine/device.ts";
 import type { Binding } from "../machine/native/session.ts";
 import type { DeviceTensor } from "../machine/native/tensor.ts";
+import { Recent } from "../machine/recent.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
 import { rotationFeeds } from "../model/rotation.ts";
 import { decodeGraph, given, taken } from "./decode-graph.ts";
@@ -59,8 +60,8 @@ export class DeviceDecoder {
   readonly #weights: DeviceWeights;
   readonly #memory: DeviceMemory;
   readonly #options: SessionOptions & { readonly provider: Provider };
-  /** By rows and slots, the one made longest ago first. */
-  readonly #ready = new Map<string, Ready>();
+  /** By rows and slots. */
+  readonly #ready = new Recent<Ready>(mostSteps, released);
   readonly #ranges = new Map<number, DeviceTensor>();
   #session: Session;
   #opened: number;
@@ -106,12 +107,12 @@ export class DeviceDecoder {
 
   /** Forgets all steps, where weights have moved. */
   forgetAll(): void {
-    for (const [key, ready] of this.#ready) this.#drop(key, ready);
+    this.#ready.drop();
   }
 
   /** Forgets the steps over slots that are given back. */
   forget(entries: DeviceEntries): void {
-    for (const [key, ready] of this.#ready) if (ready.entries === entries) this.#drop(key, ready);
+    this.#ready.drop((_, ready) => ready.entries === entries);
   }
 
   async close(): Promise<void> {
@@ -136,11 +137,7 @@ export class DeviceDecoder {
     const known = this.#ready.get(key);
     if (known !== undefined) return known;
     if (recorded - this.#opened >= mostRecorded) await this.#reopen();
-    const [oldest] = this.#ready;
-    if (oldest !== undefined && this.#ready.size >= mostSteps) this.#drop(...oldest);
-    const ready = await this.#prepare(rows, slots.capacity, entries);
-    this.#ready.set(key, ready);
-    return ready;
+    return this.#ready.add(key, await this.#prepare(rows, slots.capacity, entries));
   }
 
   async #prepare(rows: number, capacity: number, entries: DeviceEntries): Promise<Ready> {
@@ -152,7 +149,7 @@ export class DeviceDecoder {
     const named = (prefix: string): [string, DeviceTensor][] =>
       held.map((tensor, i) => [`${prefix}${i < layers ? `Keys${i}` : `Values${i - layers}`}`, tensor]);
     const tables: [string, DeviceTensor][] = [];
-    for (const [name, table] of Object.entries(rotationFeeds(this.#config, capacity + 1)))
+    for (const [name, table] of Object.entries(rotationFeeds(this.#config, capacity)))
       tables.push([name, await this.#memory.constant(table)]);
     const feeds = {
       ...this.#weights.tensors,
@@ -207,12 +204,11 @@ export class DeviceDecoder {
     for (const tensor of Object.values(this.#board?.tensors ?? {})) tensor.dispose();
     this.#board = undefined;
   }
+}
 
-  #drop(key: string, { binding, up, down, views }: Ready): void {
-    this.#ready.delete(key);
-    for (const prepared of [binding, up, down]) prepared.release();
-    for (const view of Object.values(views)) view.dispose();
-  }
+function released({ binding, up, down, views }: Ready): void {
+  for (const prepared of [binding, up, down]) prepared.release();
+  for (const view of Object.values(views)) view.dispose();
 }
 
 function openSteps(config: ModelConfig, options: SessionOptions & { readonly provider: Provider }): Promise<Session> {
