@@ -16,6 +16,6 @@ test.each(demoTasks.flatMap((task) => [[task, "form"] as const, [task, "reinforc
     const { engine } = config;
     if (engine.kind !== "local" || engine.memory === undefined) throw new Error("a demonstration has a limit of memory");
     const available = engine.memory * 2 ** 30;
-    expect(planMemory(smollm2, memoryUse(engine, trainingUse(config)), { available }).bytes).toBeLessThanOrEqual(available);
+    expect(planMemory(smollm2, memoryUse(engine, trainingUse(config)), available).bytes).toBeLessThanOrEqual(available);
   },
 );

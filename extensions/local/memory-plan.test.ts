@@ -21,13 +21,13 @@ const training: MemoryUse = { training: true, length: 512, trajectories: 8, conc
 
 test("a small model has the same plan wherever it fits", () => {
   for (const available of [4, 8, 64, 512])
-    expect(planMemory(small, training, { available: available * gib })).toMatchObject({
+    expect(planMemory(small, training, available * gib)).toMatchObject({
       ...{ weightsAsInputs: false, passBytes: 2 * gib },
     });
 });
 
 test("with plenty of memory a large one has constants and whole passes; with less, one after another is given up", () => {
-  const plans = [64, 8, 6, 4, 3].map((available) => planMemory(real, training, { available: available * gib }));
+  const plans = [64, 8, 6, 4, 3].map((available) => planMemory(real, training, available * gib));
   expect(plans[0]).toMatchObject({ weightsAsInputs: false });
   expect(plans[0].passBytes).toBeGreaterThan(2 * gib);
   expect(plans.at(-1)).toMatchObject({ weightsAsInputs: true });
@@ -37,10 +37,10 @@ test("with plenty of memory a large one has constants and whole passes; with les
 test("where memory is short, smaller passes whose session stays open come before larger ones that are closed", () => {
   const lora = { rank: 16, alpha: 32, targets: "all-linear" as const, base: "float32" as const };
   const use = { ...training, length: 96, trajectories: 128, concurrency: 48, lora, cacheBytes: 0.1 * gib };
-  const plan = planMemory(real, use, { available: 1.85 * gib });
+  const plan = planMemory(real, use, 1.85 * gib);
   expect(plan).toMatchObject({ weightsAsInputs: true, passBytes: 0.5 * gib, restBytes: Number.POSITIVE_INFINITY });
   expect(plan.bytes).toBeLessThan(1.85 * gib);
-  expect(planMemory(real, use, { available: 1.65 * gib }).restBytes).toBeLessThan(gib);
+  expect(planMemory(real, use, 1.65 * gib).restBytes).toBeLessThan(gib);
 });
 
 test("no plan is over the memory there is, if any keeps to it", () => {
@@ -53,8 +53,8 @@ test("no plan is over the memory there is, if any keeps to it", () => {
   fc.assert(
     fc.property(sizes, ({ config, length, available, isTraining }) => {
       const use = { ...training, training: isTraining, length };
-      const plan = planMemory(config, use, { available: available * gib });
-      const least = planMemory(config, use, { available: 0 });
+      const plan = planMemory(config, use, available * gib);
+      const least = planMemory(config, use, 0);
       expect(plan.bytes).toBeLessThanOrEqual(Math.max(available * gib, least.bytes));
       expect(least.bytes).toBeLessThanOrEqual(plan.bytes + 1);
     }),
@@ -62,20 +62,20 @@ test("no plan is over the memory there is, if any keeps to it", () => {
 });
 
 test("a limit that cannot hold the model is refused with the least that can", () => {
-  const least = planMemory(real, training, { available: gib });
+  const least = planMemory(real, training, gib);
   const refused = () => requireMemory("smollm2", real, { ...training, ...least }, 64 * gib, gib);
   expect(refused).toThrow(EngineError);
   expect(refused).toThrow(
     /engine\.memory is 1; expected at least \d\.\d GiB to train smollm2.* Set engine\.memory to \d\.\d or more/s,
   );
   const enough = Math.ceil((least.bytes / gib) * 10) / 10;
-  const plan = planMemory(real, training, { available: enough * gib });
+  const plan = planMemory(real, training, enough * gib);
   expect(() => requireMemory("smollm2", real, { ...training, ...plan }, 64 * gib, enough * gib)).not.toThrow();
 });
 
 test("the plan is said in a line, unless it is the usual one", () => {
   const said = (config: ModelConfig, available: number) =>
-    planText(config, training, planMemory(config, training, { available: available * gib }), available * gib);
+    planText(config, training, planMemory(config, training, available * gib), available * gib);
   expect(said(small, 8)).toBeUndefined();
   expect(said(real, 64)).toMatch(/^passes of \d+\.0 GiB, weights held again to sample, [\d.]+ GiB of 64\.0 GiB$/);
 });
@@ -95,7 +95,7 @@ test("the largest of a family is named with the precision that its base needs", 
 test("a plan for each size of the machine, from the least that there is to whole passes", () => {
   const lines = (config: ModelConfig, use: MemoryUse, sizes: readonly number[]) =>
     sizes.map((available) => {
-      const plan = planMemory(config, use, { available: available * gib });
+      const plan = planMemory(config, use, available * gib);
       const { weightsAsInputs, passBytes, restBytes, bytes } = plan;
       const [pass, rest, all] = [passBytes, restBytes, bytes].map((each) => (each / gib).toFixed(3));
       const said = planText(config, use, plan, available * gib);
@@ -185,4 +185,31 @@ test("published models have the sizes that their names say, in millions of param
       "smollm2-1.7b: llama, 1711.4, 8192",
     ]
   `);
+});
+
+test("with no end of memory constants are of up to 1.75 GiB, and passes whole of up to 16 GiB", () => {
+  const plan = (name: PublishedName, length: number) => {
+    const config = parseModelConfig(publishedSizes[name], name);
+    const { weightsAsInputs, passBytes } = planMemory(config, { ...training, length }, Infinity);
+    return [weightsAsInputs, passBytes / gib];
+  };
+  expect(plan("smollm2", 512)).toEqual([false, 4]);
+  expect(plan("smollm2-360m", 512)).toEqual([false, 8]);
+  expect(plan("qwen2.5-0.5b", 512)).toEqual([true, 8]); // 1.84 GiB
+  expect(plan("llama-3.2-1b", 512)).toEqual([true, 16]);
+  // Rows of more than 1,024 tokens are never whole, nor is what would need more.
+  expect(plan("smollm2", 1025)).toEqual([false, 2]);
+  expect(plan("qwen3-4b", 512)).toEqual([true, 2]);
+});
+
+test("a plan is kept to where there is just as much as it takes", () => {
+  const usual = planMemory(real, training, 4 * gib);
+  expect(usual).toMatchObject({ weightsAsInputs: true, passBytes: 2 * gib, restBytes: 320 * 2 ** 20 });
+  expect(planMemory(real, training, usual.bytes)).toEqual(usual);
+  expect(planMemory(real, training, usual.bytes - 1).passBytes).toBe(gib);
+  const lora = { rank: 16, alpha: 32, targets: "all-linear" as const, base: "float32" as const };
+  const use = { ...training, length: 96, trajectories: 128, concurrency: 48, lora, cacheBytes: 0.1 * gib };
+  const smaller = planMemory(real, use, 1.85 * gib);
+  expect(planMemory(real, use, smaller.bytes)).toEqual(smaller);
+  expect(planMemory(real, use, smaller.bytes - 1).bytes).toBeLessThan(smaller.bytes);
 });

@@ -1,6 +1,6 @@
 import { estimateMemory, gibibytes, type MemoryUse, passesWhole, totalBytes, weightBytes } from "./memory.ts";
 import type { ModelConfig } from "./model/model-config.ts";
-import { largeBytes } from "./sampling/sampling-graph.ts";
+import { areInputs } from "./sampling/sampling-graph.ts";
 import { passBytes as usualPassBytes } from "./training/pass-sizes.ts";
 import { restBytes as usualRestBytes } from "./training/passes.ts";
 
@@ -8,11 +8,6 @@ import { restBytes as usualRestBytes } from "./training/passes.ts";
 export interface MemoryPlan extends Required<Pick<MemoryUse, "weightsAsInputs" | "passBytes" | "restBytes">> {
   /** The estimate of all that is held. */
   readonly bytes: number;
-}
-
-export interface Budget {
-  /** Bytes that may be taken. */
-  readonly available: number;
 }
 
 /** The share of the memory that better than usual may take: an estimate is off, and other programs grow. */
@@ -26,14 +21,15 @@ const maxConstants = 1.75 * gib;
 /**
  * Plans what the engine holds. Where memory is short, passes are smaller and the sampler's weights inputs; where there is plenty, the weights of a large model are constants of the sampler, and passes of a large model are made whole instead of layer by layer.
  * Small models get the same plan on every machine that fits them, so that their results do not depend on it.
+ * @param available bytes that may be taken
  */
-export function planMemory(config: ModelConfig, use: MemoryUse, { available }: Budget): MemoryPlan {
+export function planMemory(config: ModelConfig, use: MemoryUse, available: number): MemoryPlan {
   const planned = (plan: Omit<MemoryPlan, "bytes">): MemoryPlan => ({
     ...plan,
     bytes: totalBytes(estimateMemory(config, { ...use, ...plan })),
   });
   const weights = weightBytes(config, use);
-  const usual = planned({ weightsAsInputs: weights >= largeBytes, ...usualPasses });
+  const usual = planned({ weightsAsInputs: areInputs(weights), ...usualPasses });
   if (usual.bytes > available) {
     const short = { ...usual, weightsAsInputs: true };
     const passes = [2, 1, 0.5, 0.25].map((size) => ({ ...short, passBytes: size * gib }));
@@ -57,7 +53,7 @@ export function planMemory(config: ModelConfig, use: MemoryUse, { available }: B
 /** The plan in a line for people, as far as it is not the usual one. */
 export function planText(config: ModelConfig, use: MemoryUse, plan: MemoryPlan, available: number): string | undefined {
   const { weightsAsInputs, passBytes, bytes } = plan;
-  const isUsual = weightsAsInputs === weightBytes(config, use) >= largeBytes;
+  const isUsual = weightsAsInputs === areInputs(weightBytes(config, use));
   const unusual = [
     ...(passBytes === usualPassBytes ? [] : [`passes of ${gibibytes(passBytes)}`]),
     ...(isUsual ? [] : [weightsAsInputs ? "weights held once" : "weights held again to sample"]),

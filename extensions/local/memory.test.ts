@@ -18,6 +18,7 @@ import {
 import type { ModelConfig } from "./model/model-config.ts";
 import { parameterCount } from "./model/model-config.ts";
 import { rowTokens } from "./training/learner.ts";
+import { wholeGraphBytes } from "./training/pass-sizes.ts";
 
 const qwen2 = (sizes: Partial<ModelConfig>): ModelConfig => ({
   ...{ architecture: "qwen2", eosTokenIds: [], maxPositionEmbeddings: 2048, rmsNormEps: 1e-6, attentionBias: true },
@@ -441,4 +442,37 @@ test("the longest sequence that fits is found to 64 tokens, from 512 on", () => 
   `);
   expect(longestThatFits(config, { ...use, length: 512 }, 0)).toBeUndefined();
   expect(longestThatFits(config, use, total(config, use) - 1)).toBe(16_128);
+});
+
+const partOf = (name: string, config: ModelConfig, use: MemoryUse) =>
+  estimateMemory(config, use).find((part) => part.name === name)?.bytes;
+
+test("an embedding that is the output's matrix has three gradients more, where it is trained", () => {
+  const made = (tieWordEmbeddings: boolean, lora?: MemoryUse["lora"]) => {
+    const config = { ...medium, tieWordEmbeddings };
+    const use = { ...training, lora };
+    return (partOf("gradient in the making", config, use) ?? 0) - learnedBytesOf(config, use);
+  };
+  expect([made(true), made(false), made(true, adapter), made(false, adapter)]).toEqual([3 * 4 * 8192 * 512, 0, 0, 0]);
+});
+
+test("a sampler of a base in fewer bits packs its layers, and the output's matrix in 8 bits", () => {
+  const copies = (base: "int8" | "int4") =>
+    partOf("the sampler's copies of them", half, { ...training, trajectories: 1, concurrency: 128, lora: { ...adapter, base } });
+  const layers = 24 * (896 * (14 + 2 * 2) * 64 + 14 * 64 * 896 + 3 * 896 * 4864);
+  expect([copies("int8"), copies("int4")]).toEqual([2 * 151_936 * 896 + layers, 2 * 151_936 * 896 + 0.625 * layers]);
+});
+
+test("a whole graph of just as many bytes as may rest stays open", () => {
+  // One row of 64 tokens, a quarter of which are scored.
+  const bytes = wholeGraphBytes(small, { rows: 1, length: 64, queryCount: 64, targets: { length: 16 } }, new Map());
+  const open = (restBytes: number) =>
+    partOf("left open by passes", small, { ...training, length: 64, trajectories: 1, concurrency: 128, restBytes });
+  expect([open(bytes), open(bytes - 1)]).toEqual([bytes, 0]);
+});
+
+test("an adapter of another rank is advised where the one that there is does not fit", () => {
+  const use = { ...training, concurrency: 1, lora: { ...adapter, rank: 512 } };
+  const enough = total(half, { ...use, lora: { ...adapter, rank: 32 } });
+  expect(memoryAdvice(half, use, enough)).toBe("An adapter of it would fit: lora.rank 32.");
 });

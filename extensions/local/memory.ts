@@ -7,8 +7,8 @@ import { type ModelConfig, parameterCount, parameterShapes } from "./model/model
 import type { LoraOptions } from "./options.ts";
 import { cacheBytesOfToken, capacityFor } from "./sampling/entries.ts";
 import { defaultCacheBytes } from "./sampling/prefix-cache.ts";
-import { largeBytes, type SamplerWeights } from "./sampling/sampling-graph.ts";
-import { prefillCacheBytes, prefillScoreBytes, prefillTokens } from "./sampling/step-inputs.ts";
+import { areInputs, type SamplerWeights } from "./sampling/sampling-graph.ts";
+import { prefillCacheBytes, prefillChunk } from "./sampling/step-inputs.ts";
 import { microBatchTokens, rowTokens, shortRow } from "./training/learner.ts";
 import {
   type BatchSize,
@@ -151,7 +151,7 @@ function samplerParts(config: ModelConfig, use: MemoryUse, weights: number): Mem
 
 /** Whether the sampler's session holds the weights again. */
 function holdsConstants({ weightsAsInputs }: MemoryUse, weights: number): boolean {
-  return !(weightsAsInputs ?? weights >= largeBytes);
+  return !areInputs(weights, weightsAsInputs);
 }
 
 /** More than sampling itself takes, while the session of a small model is made. In training a pass takes more than that. */
@@ -196,7 +196,7 @@ export function learnedBytesOf(config: ModelConfig, { lora }: MemoryUse): number
 function largestPart(config: ModelConfig, lora: LoraSettings | undefined): number {
   const parts = new Map<string, number>();
   for (const [name, shape] of learnedShapes(config, lora)) {
-    const part = /^model\.layers\.\d+/.exec(name)?.[0] ?? name;
+    const part = name.split(".", 3).join("."); // "model.layers.3" of what is in that layer
     parts.set(part, (parts.get(part) ?? 0) + bytesPerNumber * count(shape));
   }
   return Math.max(...parts.values());
@@ -211,8 +211,7 @@ const scoreCopies = 4;
  */
 function promptBytes(config: ModelConfig, rows: number, length: number): number {
   const { hiddenSize, intermediateSize, heads } = config;
-  const cached = bytesPerNumber * heads * (length + prefillTokens);
-  const tokens = Math.min(prefillTokens, rows * length, Math.max(16, Math.floor(prefillScoreBytes / cached)));
+  const tokens = Math.min(rows * length, prefillChunk(heads, 1, length));
   const scores = bytesPerNumber * heads * tokens * length;
   const copied = Math.min(cacheBytesOfToken(config) * Math.min(rows, 2) * length, prefillCacheBytes);
   const mask = (config.window === undefined ? 1 : 2) * bytesPerNumber * tokens * length;
@@ -276,10 +275,10 @@ function microBatch(
  * @param limit the bytes that the user has set, where that is less than there are
  * @throws EngineError saying by how much it is too little, and what would fit
  */
-export function requireMemory(model: string, config: ModelConfig, use: MemoryUse, available: number, limit?: number): void {
+export function requireMemory(model: string, config: ModelConfig, use: MemoryUse, available: number, limit = Infinity): void {
   const needed = totalBytes(estimateMemory(config, use));
-  if (needed <= Math.min(available, limit ?? available)) return;
-  if (limit !== undefined && limit < available)
+  if (needed <= Math.min(available, limit)) return;
+  if (limit < available)
     throw new EngineError("engine.memory", Math.round((100 * limit) / 2 ** 30) / 100, {
       expected: `at least ${gibibytes(needed)} to ${use.training ? "train" : "sample"} ${model}, ${parameterText(parameterCount(config))} parameters`,
       hint: `Set engine.memory to ${(Math.ceil((needed / 2 ** 30) * 10) / 10).toFixed(1)} or more. ${memoryAdvice(config, use, limit)}`,
@@ -310,15 +309,14 @@ export function memoryAdvice(config: ModelConfig, use: MemoryUse, available: num
 
 function leastChange(config: ModelConfig, use: MemoryUse, available: number): string {
   const fits = (change: Partial<MemoryUse>) => totalBytes(estimateMemory(config, { ...use, ...change })) <= available;
-  const fewer = [32, 16, 8, 4, 2, 1].filter((concurrency) => concurrency < use.concurrency);
+  // As it is, it does not fit: neither do more rows, nor the adapter that there is, or one that is not trained.
+  const fewer = [32, 16, 8, 4, 2, 1];
   const lower = fewer.find((concurrency) => fits({ concurrency }));
   if (lower !== undefined) return `It would fit with rollout.concurrency ${lower}.`;
-  if (use.training && use.lora === undefined) {
-    const lora = plainAdapter;
-    const concurrency = [use.concurrency, ...fewer].find((each) => fits({ lora, concurrency: each }));
-    const also = concurrency === use.concurrency ? "" : ` and rollout.concurrency ${concurrency}`;
-    if (concurrency !== undefined) return `An adapter of it would fit: lora.rank ${lora.rank}${also}.`;
-  }
+  const lora = plainAdapter;
+  const concurrency = [use.concurrency, ...fewer].find((each) => fits({ lora, concurrency: each }));
+  const also = concurrency === use.concurrency ? "" : ` and rollout.concurrency ${concurrency}`;
+  if (concurrency !== undefined) return `An adapter of it would fit: lora.rank ${lora.rank}${also}.`;
   const largest = parameterText(largestThatFits(config, use, available));
   if (use.training && fits({ training: false }))
     return `Sampling it (eval, chat) would fit; to train, take a model of at most ${largest} parameters.`;

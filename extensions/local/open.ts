@@ -45,7 +45,7 @@ export function planNow(model: ModelConfig, settings: Partial<LocalSettings>, us
   const available = availableMemory();
   const limit = settings.memory === undefined ? Number.POSITIVE_INFINITY : settings.memory * 2 ** 30;
   const most = Math.min(available, limit);
-  return { memory, available, limit, most, plan: planMemory(model, memory, { available: most }) };
+  return { memory, available, limit, most, plan: planMemory(model, memory, most) };
 }
 
 /** As `EngineKind.open`. */

@@ -3,7 +3,8 @@ import { GrowableFloats } from "../machine/growable.ts";
 import { deviceCapacity, rowsFor } from "./device-slots.ts";
 import { cacheBytesOfToken, capacityFor, entrySizes } from "./entries.ts";
 import { shortestClass } from "./row-pools.ts";
-import { stepInputs } from "./step-inputs.ts";
+import { areInputs } from "./sampling-graph.ts";
+import { prefillChunk, stepInputs } from "./step-inputs.ts";
 
 test("a convolution has what it adds up instead of keys, and no values", () => {
   const shape = { layers: 3, kvHeads: 2, headDim: 4, hiddenSize: 12, layerTypes: ["full", "conv", "sliding"] as const };
@@ -48,4 +49,17 @@ test("a run's inputs: each row's next tokens, their positions, what they see, an
   );
   expect(seen).toEqual(["xxx..", "xxxx.", "xxxxx", "x.x..", "x.xx.", "x.xxx"]);
   expect(Math.max(...inputs.mask.filter((value) => value !== 0))).toBeLessThan(-1e8);
+});
+
+test("a sampler's weights are inputs from 512 MiB on, unless it is set", () => {
+  expect([2 ** 29 - 1, 2 ** 29].map((bytes) => areInputs(bytes))).toEqual([false, true]);
+  expect([areInputs(0, true), areInputs(2 ** 40, false)]).toEqual([true, false]);
+});
+
+test("a run over prompts takes as many tokens as 64 MiB of scores have, 16 to 1,024", () => {
+  // 4 bytes for each head, row and token that is seen: those cached, and 1,024 new ones.
+  expect(prefillChunk(16, 1, 0)).toBe(1024);
+  expect(prefillChunk(16, 1, 1)).toBe(Math.floor(2 ** 20 / 1025));
+  expect(prefillChunk(16, 4, 3072)).toBe(64);
+  expect([prefillChunk(16, 1, 62_000), prefillChunk(16, 1, 2 ** 17)]).toEqual([16, 16]);
 });

@@ -27,7 +27,7 @@ import {
 } from "./row.ts";
 import { RowPools, shortestClass } from "./row-pools.ts";
 import { SamplingGraph, type SamplingOptions, type StepOutputs } from "./sampling-graph.ts";
-import { prefillCacheBytes, prefillScoreBytes, prefillTokens, stepInputs } from "./step-inputs.ts";
+import { prefillCacheBytes, prefillChunk, prefillTokens, stepInputs } from "./step-inputs.ts";
 
 export interface SamplerOptions extends SessionOptions, Pick<SamplingOptions, "weights" | "rounded" | "weightsAsInputs"> {
   /** Actions sampled side by side. */
@@ -271,7 +271,8 @@ export class LocalSampler {
       }
       const some = leaders.slice(start, end);
       const share = (row: Row) => this.#share(row, followers);
-      await this.#feed(graph, some, Math.min(this.#chunkOf(some), leaders[end - 1].pending.length), share);
+      const chunk = prefillChunk(this.#config.heads, some.length, Math.max(...some.map((row) => row.tokens.length)));
+      await this.#feed(graph, some, Math.min(chunk, leaders[end - 1].pending.length), share);
       start = end;
     }
   }
@@ -285,13 +286,6 @@ export class LocalSampler {
       await this.#rows.copy(leader, row, shared);
       markCached(row, shared);
     }
-  }
-
-  /** Tokens of each row that a prefill run takes: fewer where their scores would take too much memory. */
-  #chunkOf(rows: readonly Row[]): number {
-    const longest = Math.max(...rows.map((row) => row.tokens.length));
-    const most = prefillScoreBytes / (4 * this.#config.heads * rows.length);
-    return Math.max(16, Math.min(prefillTokens, Math.floor(most / (longest + prefillTokens))));
   }
 
   /**

@@ -66,7 +66,12 @@ export interface StepOutputs {
 const shortProducts = 1e8;
 
 /** Weights of this many bytes are inputs, smaller ones constants. */
-export const largeBytes = 512 * 2 ** 20;
+const largeBytes = 512 * 2 ** 20;
+
+/** Whether the weights of a sampler are inputs. @param set as somebody has set it */
+export function areInputs(weightBytes: number, set?: boolean): boolean {
+  return set ?? weightBytes >= largeBytes;
+}
 
 export interface SamplingOptions extends SessionOptions {
   /** Whether weights are inputs; decided by their size if left out. Those beside rounded matrices always are. */
@@ -113,7 +118,7 @@ export class SamplingGraph {
     const bytes = [...parameters.values()].reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (options.weights === "int8") await requireExactInt8(options);
     const rounded = options.weights === "int8" ? roundedOf(config, parameters, options.rounded) : undefined;
-    const weightsAsInputs = rounded !== undefined || (options.weightsAsInputs ?? bytes >= largeBytes);
+    const weightsAsInputs = rounded !== undefined || areInputs(bytes, options.weightsAsInputs);
     const weights = new Map<string, Value>();
     for (const [name, shape] of [...parameterShapes(config), ...adapterShapes(config)]) {
       const data = parameters.get(name);

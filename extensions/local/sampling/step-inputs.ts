@@ -7,8 +7,17 @@ import type { StepInputs } from "./sampling-graph.ts";
 export const prefillTokens = 1024;
 /** Bytes of keys and values that a prefill run may copy. A row that has more is fed alone, from where they are. */
 export const prefillCacheBytes = 128 * 2 ** 20;
-/** Bytes of a layer's scores in a prefill run, which holds three such and their mask (`prefillBytes`). */
-export const prefillScoreBytes = 64 * 2 ** 20;
+/** Bytes of a layer's scores in a prefill run, which holds three such and their mask. */
+const prefillScoreBytes = 64 * 2 ** 20;
+
+/**
+ * Tokens of each row that a prefill run takes: fewer where their scores would take too much memory.
+ * @param longest tokens that a row has cached
+ */
+export function prefillChunk(heads: number, rows: number, longest: number): number {
+  const most = prefillScoreBytes / (4 * heads * rows * (longest + prefillTokens));
+  return Math.max(16, Math.min(prefillTokens, Math.floor(most)));
+}
 
 /**
  * Inputs of a run over the next tokens of some rows, at most `chunk` each.

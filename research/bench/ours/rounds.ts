@@ -34,7 +34,7 @@ export async function plannedEngine(
   use: Pick<MemoryUse, "training" | "length" | "concurrency" | "trajectories">,
 ): Promise<Measured> {
   const config = await readModelConfig(join(options.model, "config.json"));
-  const plan = planMemory(config, { ...use, lora: options.lora }, { available: availableMemory() });
+  const plan = planMemory(config, { ...use, lora: options.lora }, availableMemory());
   const { passBytes, restBytes, weightsAsInputs } = plan;
   return createLocalEngine({ ...options, passBytes, restBytes, sampling: { weightsAsInputs } });
 }
