@@ -29,7 +29,7 @@ export function decodeGraph(config: ModelConfig, weights: ReadonlyMap<string, re
     return g.outputLast(`new${name}${layer}`); // a copy of it would be one of the whole cache
   };
   const attend: Attend = (layer, q, k, v) => {
-    const seen = window !== undefined && typeOf(config, layer) === "sliding" ? narrow : mask;
+    const seen = typeOf(config, layer) === "sliding" ? narrow : mask;
     return g.apply("columnAttention", [q, write("Keys", layer, k), write("Values", layer, v), seen], { scale })[0];
   };
   const model = { g, config, weight, foldNorms: false };
