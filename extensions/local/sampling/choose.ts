@@ -104,7 +104,7 @@ export interface TopCandidates {
 export function topCandidates(probabilities: Float32Array, count: number): TopCandidates {
   const top: TokenId[] = [];
   for (const [token, probability] of probabilities.entries()) {
-    if (probability === 0 || (top.length === count && probability <= probabilities[top[count - 1]])) continue;
+    if (probability === 0 || probability <= probabilities[top[count - 1]]) continue; // there may be no such candidate yet
     let at = top.length < count ? top.length : count - 1;
     for (; at > 0 && probabilities[top[at - 1]] < probability; at--) top[at] = top[at - 1];
     top[at] = token;

@@ -33,13 +33,12 @@ export function sumsOf(gradients: Gradients, empty: boolean): GradientSums {
 
 function hostSums(sums: Arrays, isEmpty: boolean): GradientSums {
   const sumOf = parametersOf(sums);
-  const empty = new Set(isEmpty ? sums.keys() : []);
+  const empty = isEmpty ? new Set(sums.keys()) : new Set<string>();
   const targets = new Map<string, Float32Array>();
   return {
     target(name, addend) {
       const sum = sumOf(name);
       const target = empty.has(name) ? sum : addend(sum.length);
-      if (sum.length !== target.length) throw new RangeError("a gradient's size differs from its parameter's");
       targets.set(name, target);
       return target;
     },

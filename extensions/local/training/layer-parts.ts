@@ -72,14 +72,7 @@ export function layerParts(
 
     /** @param layer which one is served; left out for attention and the head */
     get(name: PartName, backward: boolean, layer = config.layers - 1): Promise<Part> {
-      const adapted = layer >= firstAdapted(config);
-      const of = [
-        name.part,
-        "type" in name ? name.type : "",
-        "names" in name ? name.names.join() : "",
-        backward ? "backward" : "",
-      ];
-      const key = [...of, adapted].join(" ");
+      const key = JSON.stringify([name, backward, layer >= firstAdapted(config)]);
       const part = parts.get(key) ?? open(name, backward, layer);
       parts.set(key, part);
       return part;

@@ -43,4 +43,3 @@ function oldest(line: Float32Array, from: number): number {
   while (line[node] !== 0) node++;
   return node;
 }
-
