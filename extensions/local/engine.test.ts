@@ -141,6 +141,8 @@ test("weights that do not fit their samples are refused by trajectory", async ()
   await expect(refusal([1, 2])).rejects.toThrow("weights of turn 0 of trajectory 1 is 2; expected 3 numbers, one a token");
   await expect(refusal([1, Number.NaN, 2])).rejects.toThrow("weights of turn 0 of trajectory 1 is NaN; expected finite numbers");
   await expect(refusal([1, 2])).rejects.toThrow(EngineError);
+  const few = engine.forwardBackward(group.slice(0, 2), [[1, 2, 3]], plain);
+  await expect(few).rejects.toThrow("weights of turn 0 of trajectory 2 is missing; expected 3 numbers, one a token");
 });
 
 test("several steps in a row keep their sessions; what passes took is given back before the first action after them", async () => {

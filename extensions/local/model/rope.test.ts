@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { divisorsOf, formatScaling, isSameRescaling, llama3Rescaling, type Rope, rotaryFrequency } from "./rope.ts";
+import { divisorsOf, formatScaling, isSameRescaling, llama3Rescaling, parseRopes, type Rope, rotaryFrequency } from "./rope.ts";
 
 const plain: Rope = { theta: 10_000, scaling: undefined };
 const llama3 = llama3Rescaling(8, 256);
@@ -52,4 +52,15 @@ test("rescalings are written as every version of transformers reads them", () =>
     ...{ rope_type: "llama3", factor: 8, low_freq_factor: 1, high_freq_factor: 4 },
     original_max_position_embeddings: 256,
   });
+});
+
+test("rotary settings by type of layer are refused where they are malformed, with what they should be", () => {
+  const parsed = (rope_parameters: object) => parseRopes({ rope_parameters }, "config.json", { full: 1e6, sliding: 1e4 });
+  expect(parsed({})).toEqual({ rope: { theta: 1e6, scaling: undefined }, slidingRope: plain });
+  expect(parsed({ full_attention: { rope_theta: 5 }, sliding_attention: { rope_theta: 7 } })).toEqual({
+    ...{ rope: { theta: 5, scaling: undefined }, slidingRope: { theta: 7, scaling: undefined } },
+  });
+  expect(() => parsed({ full_attention: { rope_theta: "far" } })).toThrow(
+    /^rope_parameters in config.json is \{"full_attention":\{"rope_theta":"far"\}\}; expected .*full_attention\.rope_theta/s,
+  );
 });

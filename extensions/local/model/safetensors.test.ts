@@ -1,10 +1,10 @@
-import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { type FileHandle, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ModelError } from "../../../src/core/errors.ts";
-import { readSafetensors, readWeights, type Tensor, writeSafetensors } from "./safetensors.ts";
+import { readInto, readSafetensors, readWeights, type Tensor, writeSafetensors } from "./safetensors.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -197,4 +197,28 @@ test("tensors that are taken over keep their shapes, and have no numbers here", 
     ["first", [2, 3], 0],
     ["second", [2], 2],
   ]);
+});
+
+test("a buffer is filled by as many reads as it takes, and a file that ends before it is full is refused", async () => {
+  const asked: (readonly number[])[] = [];
+  const handleOf = (ends: number) =>
+    ({
+      read: async (buffer: Uint8Array, offset: number, length: number, position: number) => {
+        asked.push([offset, length, position]);
+        const bytesRead = Math.max(0, Math.min(2, length, ends - position));
+        buffer.fill(position, offset, offset + bytesRead);
+        return { bytesRead, buffer };
+      },
+    }) as unknown as FileHandle;
+  const buffer = new Uint8Array(5);
+  await readInto(handleOf(100), buffer, 10, "a file");
+  expect([...buffer]).toEqual([10, 10, 12, 12, 14]);
+  expect(asked).toEqual([
+    [0, 5, 10],
+    [2, 3, 12],
+    [4, 1, 14],
+  ]);
+  const cut = readInto(handleOf(13), buffer, 10, "a file");
+  await expect(cut).rejects.toThrow(ModelError);
+  await expect(cut).rejects.toThrow('a file is "cut off while it was read". Copy or download the file again.');
 });

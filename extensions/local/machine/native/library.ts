@@ -14,7 +14,7 @@ const pathUnit = process.platform === "win32" ? "char16_t" : "char";
 /**
  * The functions of ONNX Runtime's C API that the engine calls: place in `OrtApi`, a table that only ever grows (onnxruntime_c_api.h), and signature.
  */
-const functions = {
+export const functions = {
   GetErrorMessage: [2, "const char *(void *status)"],
   CreateEnv: [3, "void *(int level, const char *id, _Out_ void **env)"],
   CreateSessionFromArray: [8, "void *(void *env, const void *model, size_t bytes, void *options, _Out_ void **session)"],

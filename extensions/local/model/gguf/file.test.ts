@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -147,6 +147,21 @@ test.each<readonly [string, Parts, RegExp]>([
   ["an alignment of 12", { entries: [["general.alignment", 4, u32(12)]] }, /general.alignment of .* is 12/],
   ["an alignment of 0", { entries: [["general.alignment", 4, u32(0)]] }, /general.alignment of .* is 0/],
   ["a huge alignment", { entries: [["general.alignment", 4, u32(2 ** 21)]] }, /general.alignment of .* is 2097152/],
+  [
+    "a list of lists",
+    { entries: [["a", 9, Buffer.concat([u32(9), u64(0)])]] },
+    /type of the list a at byte 37 of .* is 9; expected a type of/,
+  ],
+  [
+    "a list longer than the file",
+    { entries: [["a", 9, Buffer.concat([u32(4), u64(1000)])]] },
+    /length of a at byte 41 of .* is 1000; expected at most 29\./,
+  ],
+  [
+    "a text longer than the file",
+    { entries: [["a", 8, u64(1000)]] },
+    /length of a at byte 37 of .* is 1000; expected at most 123\./,
+  ],
 ])("%s is refused", async (_, parts, message) => {
   await expect(readGguf([write(parts)])).rejects.toThrow(message);
 });
@@ -180,4 +195,41 @@ test("names of parts: all of them, and none beyond 999", () => {
   expect(ggufParts("a-00001-of-00999.gguf", () => true)).toHaveLength(999);
   for (const count of ["00000", "01000"])
     expect(() => ggufParts(`a-00001-of-${count}.gguf`, () => true)).toThrow(/expected 1 to 999 parts/);
+});
+
+test("a part that is missing is named", () => {
+  const missing = () => ggufParts("a-00002-of-00003.gguf", (file) => file !== "a-00003-of-00003.gguf");
+  expect(missing).toThrow(
+    "a-00003-of-00003.gguf is missing; expected part of a-00002-of-00003.gguf. All parts lie in one folder.",
+  );
+});
+
+test("what is no file, and a header that is cut off, are refused", async () => {
+  const nowhere = join(folder, "nowhere.gguf");
+  await expect(readGguf([nowhere])).rejects.toThrow(/nowhere.gguf is "not readable \(.*\)"; expected a GGUF file/);
+  const whole = readFileSync(write({ entries: [["a", 8, text("a text")]] }));
+  for (const [length, message] of [
+    [0, /magic number at byte 0 of .* "cut off: the file has 0 bytes"; expected 4 more bytes. It is truncated. Copy or download/],
+    [6, /version at byte 4 of .* "cut off: the file has 6 bytes"; expected 4 more bytes/],
+    [23, /number of metadata entries at byte 16/],
+  ] as const) {
+    const cut = join(folder, `cut-${length}.gguf`);
+    writeFileSync(cut, whole.subarray(0, length));
+    await expect(readGguf([cut])).rejects.toThrow(message);
+  }
+});
+
+test("texts and lists longer than a window are read whole", async () => {
+  const long = "é".repeat(2 ** 18);
+  const many = Array.from({ length: 70_000 }, (_, i) => i);
+  const list = Buffer.concat([u32(4), u64(many.length), Buffer.from(Uint32Array.from(many).buffer)]);
+  const file = write({
+    entries: [
+      ["text", 8, text(long)],
+      ["list", 9, list],
+      ["after", 0, Buffer.of(7)],
+    ],
+  });
+  const { metadata } = await readGguf([file]);
+  expect([metadata.get("text") === long, metadata.get("list"), metadata.get("after")]).toEqual([true, many, 7]);
 });
