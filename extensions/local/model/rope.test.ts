@@ -55,7 +55,8 @@ test("rescalings are written as every version of transformers reads them", () =>
 });
 
 test("rotary settings by type of layer are refused where they are malformed, with what they should be", () => {
-  const parsed = (rope_parameters: object) => parseRopes({ rope_parameters }, "config.json", { full: 1e6, sliding: 1e4 });
+  const parsed = (rope_parameters: Record<string, unknown>) =>
+    parseRopes({ rope_parameters }, "config.json", { full: 1e6, sliding: 1e4 });
   expect(parsed({})).toEqual({ rope: { theta: 1e6, scaling: undefined }, slidingRope: plain });
   expect(parsed({ full_attention: { rope_theta: 5 }, sliding_attention: { rope_theta: 7 } })).toEqual({
     ...{ rope: { theta: 5, scaling: undefined }, slidingRope: { theta: 7, scaling: undefined } },
