@@ -132,20 +132,14 @@ export function stepSeconds(
   rollout: StepSize,
   gflops: number,
 ): number {
-  const asks = asksOf(groups, cost.tokensPerEpisode);
+  const prompts = groups.flatMap(({ trajectories }) => trajectories).flatMap(({ turns }) => turns.slice(0, 1));
+  const tokens = prompts.length === 0 ? 0 : mean(prompts.map(({ context }) => context.length));
+  const asks = { requests: 1, tokens, answer: cost.tokensPerEpisode };
   const guess = (size: number) => guessedStepSeconds(size, asks, rollout, gflops);
-  const beyond = cost.samplingPerStep + cost.trainingPerStep - guess(played);
-  return beyond >= 0 ? guess(parameters) + beyond : (guess(parameters) * (guess(played) + beyond)) / guess(played);
+  const [took, guessed] = [cost.samplingPerStep + cost.trainingPerStep, guess(played)];
+  return guess(parameters) * Math.min(1, took / guessed) + Math.max(0, took - guessed);
 }
 
-/** Returns the requests of a trial. @param sampled mean tokens of an episode */
-function asksOf(groups: readonly Group[], sampled: number): Asks {
-  const episodes = groups.flatMap(({ trajectories }) => trajectories).filter(({ turns }) => turns.length > 0);
-  const requests = episodes.length === 0 ? 1 : mean(episodes.map(({ turns }) => turns.length));
-  const tokens = episodes.length === 0 ? 0 : mean(episodes.map(({ turns }) => turns[0]?.context.length ?? 0));
-  return { requests, tokens, answer: sampled / requests };
-}
-
-function lengthOf(turn: Turn | undefined): number {
-  return turn === undefined ? 0 : turn.context.length + turn.action.length;
+function lengthOf({ context, action }: Turn): number {
+  return context.length + action.length;
 }

@@ -99,10 +99,16 @@ test("a call that is required is made, and a form is filled", () => {
   const form = {
     schema: {
       type: "object",
-      properties: { note: { type: "string" }, days: { type: "integer" }, label: { enum: ["open", "3"] } },
+      properties: {
+        ...{ note: { type: "string" }, days: { type: "integer" }, share: { type: "number" }, label: { enum: ["open", "3"] } },
+        ...{ kind: { type: "string", enum: ["a", "b"] }, size: { type: "integer", enum: [7, 8] }, flag: { type: "boolean" } },
+      },
     },
   };
   const filled = (field: "state" | "days") => JSON.parse(lazyAnswer(oracleOf(field), asked({ form }), task).content);
-  expect(filled("days")).toEqual({ note: "3", days: 3, label: "3" });
-  expect(filled("state")).toMatchObject({ note: "lost", label: "open" });
+  const guessed = { kind: "a", size: 7, flag: false };
+  expect(filled("days")).toEqual({ note: "3", days: 3, share: 3, label: "3", ...guessed });
+  expect(filled("state")).toEqual({ note: "lost", days: 12, share: 12, label: "open", ...guessed });
+  const bare = JSON.parse(lazyAnswer(done, asked({ form: { schema: { type: "object" } } }), task).content);
+  expect(bare).toEqual({});
 });

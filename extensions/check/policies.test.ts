@@ -19,6 +19,7 @@ test("arguments are guessed from the schema, the request and the last results", 
     user("Ask Cleo about 7 and 08:15 for Ben."),
     { role: "tool", name: "find", content: '[{"id":"e1"},{"id":"e2"}]' } as const,
     { role: "tool", name: "find", content: '{"id":"e3"}' } as const,
+    said('{"id":"of no result"}'),
   ];
   const schema = {
     type: "object",

@@ -164,6 +164,8 @@ test("a task that is another one the second time is named with its difference, o
     task: (split, index) =>
       ({ id: `${split}/${index}`, request: { prompt: `${"a".repeat(40)}${index > 0 ? times++ : ""}` } }) as never,
   });
+  const whole = bare({ task: (_, index) => ({ id: `${index}`, request: { prompt: "a", big: BigInt(index) } }) as never });
+  expect(await findUnrepeatable(whole, "test", limits)).toEqual([]);
   const found = await findUnrepeatable(drawn, "test", limits);
   expect(found).toHaveLength(1);
   expect(found[0]).toMatch(

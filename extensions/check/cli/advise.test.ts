@@ -136,6 +136,16 @@ test("without a model those that can be trained are listed by a guess, and nothi
   expect(clock.asked).toEqual([]);
 });
 
+test("the engine's own settings of memory count", async () => {
+  const bytes = async (gib: number) => {
+    const set = ["engine.kind=local", `engine.sampling.cacheGib=${gib}`];
+    const { json } = await advise([], { memory: "16", json: true, set }, "letters");
+    return json.fitting.find(({ name }: { name: string }) => name === "smollm2").bytes;
+  };
+  // A sampler's cache counts where it is more than what training takes.
+  expect(await bytes(3)).toBeGreaterThan(await bytes(1));
+});
+
 test("an agent is checked, then played", async () => {
   const { lines, out } = await advise([agent], { tasks, reward, model, memory: "0.1" });
   expect(lines[0]).toBe(`Playing "agent" with ${model}, for at most 5 minutes`);

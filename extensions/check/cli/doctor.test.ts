@@ -232,10 +232,10 @@ test("the environment finds what it needs by itself", async () => {
 });
 
 test("tools have to be called in a format that is known, or a likely one is assumed", async () => {
-  const found = async (environment: string, shown: string, mark?: string) => {
+  const found = async (environment: string, shown: string, mark?: string, flags: object = {}) => {
     clock.vocabulary = lettersVocabulary + Number(mark !== undefined);
     write(shown, mark);
-    const { code, lines } = await doctor(environment);
+    const { code, lines } = await doctor(environment, flags);
     expect(lines[1]).toMatch(environment === "tooled" ? /"tooled" starts, with 1 tool$/ : /with 0 tools$/);
     return [code, ...lines.slice(3)];
   };
@@ -266,4 +266,7 @@ test("tools have to be called in a format that is known, or a likely one is assu
     ),
     ...ready,
   ]);
+  // What follows assumes it, episodes included.
+  const played = await found("tooled", showing, "<|tool_call_start|>", { play: true });
+  expect(played.at(-2)).toMatch(/^✓ cost .*measured on 16 episodes of 4 tokens$/);
 });
