@@ -150,6 +150,38 @@ test("an agent that asks another server is named, and so is one whose module set
   await interception.end();
 });
 
+test("a fetch has its episode's key before it waits for a place in a pool; one to another server has none", async () => {
+  const { fetch } = globalThis;
+  const asked: (string | null)[][] = [];
+  globalThis.fetch = async (input, init) => {
+    const isAddress = input instanceof Request || URL.canParse(String(input));
+    const { url, headers } = new Request(isAddress ? input : "http://none", init);
+    asked.push([url, headers.get("x-retrograde-episode"), headers.get("x-own")]);
+    return new Response();
+  };
+  const interception = await interceptModels();
+  try {
+    const headers = { "x-own": "kept" };
+    const silent = { ...episode("a question"), mustAsk: false };
+    const { baseUrl, apiKey } = await interception.during(silent, async (own) => {
+      await globalThis.fetch(`${own.baseUrl}/chat/completions`, { headers });
+      await globalThis.fetch(new Request(`${own.baseUrl}/responses`, { method: "POST", headers }), {});
+      await globalThis.fetch("https://elsewhere.example/v1/models", { headers });
+      await globalThis.fetch("no address", { headers });
+      return own;
+    });
+    expect(asked).toEqual([
+      [`${baseUrl}/chat/completions`, apiKey, "kept"],
+      [`${baseUrl}/responses`, apiKey, "kept"],
+      ["https://elsewhere.example/v1/models", null, "kept"],
+      ["http://none/", null, "kept"],
+    ]);
+  } finally {
+    globalThis.fetch = fetch;
+    await interception.end();
+  }
+});
+
 test("the process is changed once, whoever uses it, and put back with the last", async () => {
   const before = process_();
   const [one, two] = await Promise.all([interceptModels(), interceptModels()]);

@@ -130,15 +130,16 @@ async function measured<T extends TaskRequest>(
     const model = relay && { baseUrl: relay.baseUrl, name: endpoint?.name };
     const played = await openAgent<T>({ agent, reward, timeoutMs, signal }, model);
     opened = played;
+    const { k = 1 } = options;
     const names = tasks.map((task) => taskName(task, split));
-    const episodes = new Map<string, Trajectory>();
+    const episodes: Trajectory[] = [];
     let resumed = 0;
     const attempt = async (task: T, { task: i, attempt: j }: Place) => {
       const id = `after-${split}-0/${i}/${j}`;
       const known = run?.known.get(id);
       if (known !== undefined) {
         resumed++;
-        episodes.set(id, decodeTrajectory(known.episode));
+        episodes[i * k + j] = decodeTrajectory(known.episode);
         onOutcome(known.outcome);
         return known.outcome;
       }
@@ -147,13 +148,12 @@ async function measured<T extends TaskRequest>(
       const of = { id, group: `${split}/${i}`, task: names[i], prompt: task.prompt };
       const episode = trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] });
       run?.add({ id, outcome, episode: encodeTrajectory(episode) });
-      episodes.set(id, episode);
+      episodes[i * k + j] = episode;
       onOutcome(outcome);
       return outcome;
     };
     const found = await measure(tasks, attempt, { ...options, scoredBy: codeOf(reward) });
-    const ids = tasks.flatMap((_, i) => Array.from({ length: found.k }, (_, j) => `after-${split}-0/${i}/${j}`));
-    return { ...found, resumed, episodes: ids.flatMap((id) => episodes.get(id) ?? []) };
+    return { ...found, resumed, episodes };
   } finally {
     await opened?.close();
     await relay?.close();

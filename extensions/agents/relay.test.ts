@@ -103,6 +103,7 @@ test.each([
   [200, '{"error":null}', undefined],
   [200, answered, undefined],
   [400, '{"error":{"message":"too long"}}', undefined],
+  [300, '{"error":"moved"}', undefined],
 ])("an answer of %i %s: whose fault", async (status, body, fault) => {
   const relay = await relayTo((response) => void response.writeHead(status).end(body));
   const attempt = relay.open();

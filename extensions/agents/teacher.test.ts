@@ -3,7 +3,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Completion } from "../../src/completions/answer.ts";
 import { CompletionError, type CompletionFailure } from "../../src/completions/errors.ts";
 import type { TeacherRequest } from "./scripted-teacher.ts";
-import { openTeacher, type TaughtAttempt, type Teacher } from "./teacher.ts";
+import { emit, openTeacher, type TaughtAttempt, type Teacher } from "./teacher.ts";
 
 const said: Completion = {
   ...{ content: "Yes.", reasoning: "Hm.", calls: [], finish: "stop", stoppedBy: undefined },
@@ -139,6 +139,22 @@ test("calls have the agent's names, as the teacher wrote their arguments, and ar
   });
   // A server that counts nothing is one that reports nothing.
   expect(way.usage()).toEqual({ requests: 1, promptTokens: 0, completionTokens: 0, unreported: 1 });
+});
+
+test("a message is streamed in the parts that it has", () => {
+  const parts = (message: object) => {
+    const said: unknown[] = [];
+    emit({ role: "assistant", content: "", ...message }, { messages: [], onDelta: (delta) => void said.push(delta) });
+    return said;
+  };
+  expect(parts({})).toEqual([]);
+  expect(parts({ content: "Yes." })).toEqual([{ kind: "text", text: "Yes.", tokens: [] }]);
+  expect(parts({ reasoning: "Hm." })).toEqual([{ kind: "reasoning", text: "Hm.", tokens: [] }]);
+  expect(parts({ toolCalls: [{ name: "find", arguments: { of: 1 } }] })).toEqual([
+    { kind: "call", index: 0, name: "find", tokens: [] },
+    { kind: "arguments", index: 0, text: '{"of":1}', tokens: [] },
+  ]);
+  expect(() => emit({ role: "assistant", content: "Yes." }, { messages: [] })).not.toThrow();
 });
 
 test("a teacher without an answer is at fault until it has one, and one that is set wrongly is not asked again", async () => {

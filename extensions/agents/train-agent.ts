@@ -51,8 +51,9 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
   const { agent, reward, name = "agent", sampling, auxiliary, concurrency } = training;
   if (typeof reward !== "function") throw new ConfigError("reward", reward, { expected: "a function of { task, answer }" });
   const tasks = tasksOf(training.tasks);
-  let interception: Interception | undefined;
-  let loaded: AgentFunction<T> | undefined;
+  let end = async () => {};
+  let during: Interception["during"];
+  let loaded: AgentFunction<T>;
   const environment = agentEnvironment<T>({
     name,
     tasks: { ...tasks },
@@ -61,24 +62,19 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
     ...(concurrency === undefined ? {} : { concurrency }),
     open: async () => {
       if (isProgram(agent)) return;
-      interception = await interceptModels();
+      ({ during, end } = await interceptModels());
       loaded = await functionOf<T>(agent);
     },
-    close: async () => {
-      await interception?.end();
-      interception = undefined;
-    },
+    close: () => end(),
     run: async (task, model) => {
       const { baseUrl, apiKey, name, signal } = model;
       const keys = [apiKey];
       const episode = { prompt: task.prompt, target: { baseUrl, apiKey, name }, signal, mustAsk: true };
       const answer: unknown = isProgram(agent)
         ? await ownErrorsNamed(() => runProgram(agent, task, model))
-        : await interception?.during(episode, (own) => {
+        : await during(episode, (own) => {
             keys.push(own.apiKey);
-            return ownErrorsNamed(async () =>
-              loaded?.(task.prompt, { ...model, ...own, env: { ...model.env, ...own.env }, task }),
-            );
+            return ownErrorsNamed(async () => loaded(task.prompt, { ...model, ...own, env: { ...model.env, ...own.env }, task }));
           });
       const kept = keptAnswer(answer, keys); // as it was before the reward read it
       return { ...scoreOf(await reward({ task, answer })), answer: kept };

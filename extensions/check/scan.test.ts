@@ -32,6 +32,12 @@ test.each([
   ["solved already", { ...facts, answers, model: model(0.95, 0.1) }],
   ["rewards differ; against it: long prompts", { ...facts, answers, prompt: 500, model: model(0.2, 0.5) }],
   ["no signal; against it: long prompts", { ...facts, answers, prompt: 500, model: model(0, 0) }],
+  // Just at the bounds.
+  ["fits", { ...facts, prompt: 150, answers: { tokens: 24, inPrompt: 0.9 }, chance: { ...facts.chance, success: share(0.1) } }],
+  ["fits", { ...facts, answers, chance: { ...facts.chance, success: share(0.6) } }],
+  ["train", { ...facts, answers, model: model(0.89, 0.2) }],
+  ["teach the form first", { ...facts, answers, model: model(0.89, 0.19) }],
+  ["solved already", { ...facts, answers, model: model(0.9, 1) }],
   // What an environment without known answers is won by says nothing of guesses in the right form.
   ["train", { ...facts, chance: { ...facts.chance, success: share(0) }, model: model(0.2, 0.5) }],
 ])("%s", (verdict, of) => {

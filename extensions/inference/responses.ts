@@ -218,7 +218,7 @@ function messagesOf(items: readonly Item[], { kept }: WireState): Message[] {
       if (call?.type === "function_call") names.call(call.call_id, call.name, call.arguments);
       messages.push(names.answer(item.call_id, item.output, "input.call_id"));
     } else if (item.type !== "item_reference" && item.role === "assistant") {
-      if (said?.content !== undefined || (said?.calls.length ?? 0) > 0) close();
+      if (said !== undefined && (said.content !== undefined || said.calls.length > 0)) close();
       speak().content = item.content;
     } else if (item.type !== "item_reference") {
       close();

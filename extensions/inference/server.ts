@@ -137,7 +137,7 @@ function replies(chat: ChatModel, parsed: ParsedRequest, signal: AbortSignal, de
     );
   };
   const [first, ...more] = Array.from({ length: count }, (_, index) => converse(index));
-  return Promise.all([first ?? converse(0), ...more]);
+  return Promise.all([first, ...more]);
 }
 
 /** A body that some model's context could hold. @throws HttpError (400) for a larger one, before it is parsed */
