@@ -150,6 +150,33 @@ test("an agent that asks another server is named, and so is one whose module set
   await interception.end();
 });
 
+test.each<[string, string, boolean]>([
+  ["POST", "/v1/chat/completions", true],
+  ["POST", "/v1/responses", true],
+  ["post", "/v1/messages", true],
+  ["POST", "/v1beta/models/gemini-2:generateContent", true],
+  ["POST", "/v1beta/models/gemini-2:streamGenerateContent", true],
+  ["POST", "/v1beta/models/:generateContent", false],
+  ["POST", "/v1/messages/batches", false],
+  ["POST", "/v1/embeddings", false],
+  ["GET", "/v1/responses", false],
+])("%s %s of another server is a model call of the episode: %s", async (method, path, isCall) => {
+  const { fetch } = globalThis;
+  globalThis.fetch = async () => new Response();
+  const interception = await interceptModels();
+  try {
+    const asked = interception.during({ ...episode("a question"), mustAsk: false }, async () => {
+      await globalThis.fetch(`https://elsewhere.example${path}`, { method });
+      return "asked";
+    });
+    if (isCall) await expect(asked).rejects.toThrow(`an agent's model is "https://elsewhere.example"`);
+    else expect(await asked).toBe("asked");
+  } finally {
+    globalThis.fetch = fetch;
+    await interception.end();
+  }
+});
+
 test("a fetch has its episode's key before it waits for a place in a pool; one to another server has none", async () => {
   const { fetch } = globalThis;
   const asked: (string | null)[][] = [];

@@ -57,7 +57,7 @@ test("chat completions: the parts of a stream are one answer", () => {
   const delta = (given: object, finish_reason: string | null = null) => ({
     choices: [{ index: 0, delta: given, finish_reason }],
   });
-  const part = (index: number, name: string | undefined, text: string) =>
+  const part = (index: number, name: string | undefined, text: string | undefined) =>
     delta({ tool_calls: [{ index, id: name && `c${index}`, function: { name, arguments: text } }] });
   const answer = events(
     delta({ role: "assistant", content: "" }),
@@ -65,7 +65,7 @@ test("chat completions: the parts of a stream are one answer", () => {
     delta({ reasoning: "m" }),
     delta({ content: "W" }),
     delta({ content: "ell" }),
-    part(0, "find", ""),
+    part(0, "find", undefined),
     part(0, undefined, '{"of":'),
     part(0, undefined, "1}"),
     part(1, "book", "{}"),
@@ -233,6 +233,31 @@ test("Gemini: contents of parts, whole and in a list of chunks", () => {
   const parts = [chunk([{ text: "At " }]), { ...chunk([{ text: "2." }, booked], { finishReason: "MAX_TOKENS" }), usageMetadata }];
   expect(hear("/v1beta/models/m:streamGenerateContent?alt=sse", request, events(...parts))).toEqual(heard);
   expect(hear("/v1beta/models/m:streamGenerateContent", request, parts)).toEqual(heard);
+});
+
+test("responses: all that the assistant said in a row is one message, whatever its items' order", () => {
+  const item = (role: string, text: string) => ({ type: "message", role, content: [{ type: "text", text }] });
+  const called = (id: string) => ({ type: "function_call", call_id: id, name: "find", arguments: "{}" });
+  const input = [
+    ...[item("developer", "S"), item("user", "a"), called("c1"), item("assistant", "Let "), item("assistant", "me.")],
+    ...[{ type: "function_call_output", call_id: "c1", output: "one" }, { type: "compaction", summary: "x" }],
+    ...[{ type: "reasoning", content: [{ type: "reasoning_text", text: "Hm" }], summary: [] }, item("user", "b")],
+    ...[called("c2"), called("c3"), { type: "function_call_output", call_id: "c9", output: "lost" }],
+  ];
+  const find = { ...call("find", {}), argumentsText: "{}" };
+  expect(hear("/v1/responses", { input }, { output: [item("assistant", "Yes.")] })).toEqual({
+    messages: [
+      { role: "system", content: "S" },
+      { role: "user", content: "a" },
+      { role: "assistant", content: "Let me.", toolCalls: [{ id: "c1", ...find }] },
+      { role: "tool", name: "find", content: "one" },
+      { role: "assistant", content: "", reasoning: "Hm" },
+      { role: "user", content: "b" },
+      { role: "assistant", content: "", toolCalls: [{ id: "c2", ...find }, { id: "c3", ...find }] },
+      { role: "tool", name: "tool", content: "lost" },
+    ],
+    ...{ answer: { role: "assistant", content: "Yes." }, tools: [], isCut: false },
+  });
 });
 
 test("other requests, and what is no JSON, are not heard", () => {

@@ -148,21 +148,20 @@ function items(given: readonly Json[], before: readonly Message[]): Message[] {
     if (said !== undefined) messages.push(assistant(said.text, said.calls, said.reasoning));
     said = undefined;
   };
+  const speak = () => (said ??= { text: "", reasoning: "", calls: [] });
   for (const item of given) {
-    const mine = item.role === "assistant" || item.type === "function_call" || item.type === "reasoning";
-    if (!mine) close();
-    if (mine) said ??= { text: "", reasoning: "", calls: [] };
     if (item.type === "function_call") {
       names.set(String(item.call_id), String(item.name));
-      said?.calls.push({ id: String(item.call_id), ...callOf(item.name, item.arguments) });
-    } else if (item.type === "reasoning")
-      said = { ...(said ?? { text: "", calls: [] }), reasoning: textIn(item.content ?? item.summary) };
-    else if (item.type === "function_call_output")
-      messages.push({ role: "tool", name: names.get(String(item.call_id)) ?? "tool", content: textIn(item.output) });
-    else if (item.role === "assistant")
-      said = { ...(said ?? { reasoning: "", calls: [] }), text: `${said?.text ?? ""}${textIn(item.content)}` };
-    else if (item.role !== undefined)
-      messages.push({ role: item.role === "user" ? "user" : "system", content: textIn(item.content) });
+      speak().calls.push({ id: String(item.call_id), ...callOf(item.name, item.arguments) });
+    } else if (item.type === "reasoning") speak().reasoning = textIn(item.content ?? item.summary);
+    else if (item.role === "assistant") speak().text += textIn(item.content);
+    else {
+      close();
+      if (item.type === "function_call_output")
+        messages.push({ role: "tool", name: names.get(String(item.call_id)) ?? "tool", content: textIn(item.output) });
+      else if (item.role !== undefined)
+        messages.push({ role: item.role === "user" ? "user" : "system", content: textIn(item.content) });
+    }
   }
   close();
   return messages;

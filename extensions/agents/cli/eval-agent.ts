@@ -112,9 +112,10 @@ function servedBy(flags: EvalFlags): Pick<AgentEvaluation, "engine" | "temperatu
 }
 
 /** The model of `--model` and `--endpoint`, as `--compare` writes one. */
-function modelName({ model, endpoint }: EvalFlags): string | undefined {
-  if (typeof endpoint !== "string") return typeof model === "string" ? model : undefined;
-  if (typeof model === "string") return `${model}@${endpoint}`;
+function modelName(flags: EvalFlags): string | undefined {
+  const { model, endpoint } = flags as { readonly model?: string; readonly endpoint?: string };
+  if (endpoint === undefined) return model;
+  if (model !== undefined) return `${model}@${endpoint}`;
   throw new ConfigError("--model", "none", { expected: `the name of a model at ${endpoint}` });
 }
 
