@@ -82,9 +82,7 @@ export function agentEnvironment<T extends TaskRequest>(definition: AgentDefinit
     await definition.close?.();
   };
   return {
-    name,
-    ...tasksOf(definition.tasks),
-    ...(concurrency === undefined ? {} : { concurrency }),
+    ...{ name, ...tasksOf(definition.tasks), concurrency },
     open: async () => {
       server = await serveByKey(byKey);
       try {
@@ -133,10 +131,9 @@ async function episodeOf<T extends TaskRequest>(
   try {
     const { answer, ...score } = await inEpisodeSpan(policy.episode, async (traced) => scoreOf(await ran(traced)));
     const named = messages.length === 0 ? [...refusals, ...unknownRoutes] : refusals;
-    const fault = named.length === 0 ? {} : { fault: refusedText(named) };
+    const fault = named.length === 0 ? undefined : refusedText(named);
     const without = auxiliary === "leave" ? policy.captured().auxiliary : [];
-    const kept = answer === undefined ? {} : { answer };
-    return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, ...kept, ...fault, without };
+    return { messages, score: { ...score, scores: { ...score.scores, ...counts() } }, answer, fault, without };
   } catch (error) {
     // Clients hide the reason behind a text of their own.
     const named = [...refusals, ...unknownRoutes];

@@ -71,20 +71,19 @@ export function teaches({ messages }: DemonstrationRow): boolean {
 function wireOf(message: Exclude<Message, AssistantMessage>): Json {
   if (message.role !== "tool") return { role: message.role, content: message.content };
   const { role, name, callId, content } = message;
-  return { role, name, ...(callId === undefined ? {} : { tool_call_id: callId }), content };
+  return { role, name, tool_call_id: callId, content };
 }
 
 function assistantOf({ role, content, toolCalls = [] }: AssistantMessage, reasoning: string | undefined): Json {
   return {
-    ...{ role, content },
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    ...{ role, content, reasoning_content: reasoning },
     ...(toolCalls.length === 0 ? {} : { tool_calls: toolCalls.map(callOf) }),
   };
 }
 
 function callOf({ id, name, arguments: args, argumentsText }: ToolCall): Json {
   const called = { name, arguments: argumentsText ?? JSON.stringify(args) };
-  return { ...(id === undefined ? {} : { id }), type: "function", function: called };
+  return { id, type: "function", function: called };
 }
 
 function toolOf(tool: Tool): Json {

@@ -40,16 +40,8 @@ export class Hearing {
       const { id } = field(part, "response") ?? part;
       if (typeof id === "string" && id.startsWith("resp")) this.#earlier.set(id, [...messages, said]);
     }
-    const usage = usageIn(parts);
-    return {
-      ...{
-        messages,
-        answer: said,
-        tools: toolsIn(body),
-        isCut: /"(?:length|max_tokens|max_output_tokens|MAX_TOKENS)"/.test(endsIn(parts)),
-      },
-      ...(usage === undefined ? {} : { usage }),
-    };
+    const isCut = /"(?:length|max_tokens|max_output_tokens|MAX_TOKENS)"/.test(endsIn(parts));
+    return { messages, answer: said, tools: toolsIn(body), isCut, usage: usageIn(parts) };
   }
 }
 

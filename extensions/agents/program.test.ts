@@ -80,6 +80,12 @@ test("an answer of more than a million characters ends the program, and is none"
   expect(done).toEqual(["kill"]);
   child.emit("close", null, "SIGKILL");
   expect(await answer).toMatch(/"an answer of more than 1048576 characters"/);
+  const most = program();
+  const whole = most.run();
+  most.child.stdout.write("x".repeat(2 ** 20));
+  await settled();
+  most.child.emit("close", 0, null);
+  expect((await whole).length).toBe(2 ** 20);
 });
 
 test("a program ends with its episode, also with one that is over already", async () => {

@@ -143,7 +143,7 @@ async function attemptWith(
   if (usage.requests === 0 && outcome.failure === undefined) return { ...done, outcome: { kind: "error", error } };
   const rows = masked(conversationsOf(way.exchanges()).filter(teaches), [apiKey, way.apiKey]);
   const unreadable = rows.length === 0 ? "no answer that can be learned" : reasonAgainst(rows);
-  return { outcome: masked(outcome, [apiKey]), usage, rows, ...(unreadable === undefined ? {} : { unreadable }) };
+  return { outcome: masked(outcome, [apiKey]), usage, rows, unreadable };
 }
 
 /** Why `sft` would refuse conversations; undefined if it would not. */

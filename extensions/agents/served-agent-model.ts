@@ -24,12 +24,11 @@ export async function serveToAgents(
   options: ServedModelOptions = {},
 ): Promise<AgentEndpoint & { close(): Promise<void> }> {
   const { temperature, seed } = options;
-  const given = options.engine === undefined ? {} : { engine: options.engine };
-  const evaluated = temperature === undefined ? {} : { evaluation: { temperature } };
-  const config = resolveConfig({ model, environment: { name: "agent" }, seed, ...given, ...evaluated });
+  const agents = { model, environment: { name: "agent" } };
+  const config = resolveConfig({ ...agents, seed, engine: options.engine, evaluation: { temperature } });
   const { engine, chat } = config;
   const use = samplingUse(config);
-  const folder = await modelFolder({ model, environment: { name: "agent" }, engine }, undefined, use);
+  const folder = await modelFolder({ ...agents, engine }, undefined, use);
   const opened = await openModel(folder, engine, { use, seed: config.seed }, chat);
   const apiKey = newKey();
   const served = engineModel(opened.engine, opened.chat, undefined, config.seed);

@@ -157,7 +157,7 @@ function supervisedSettings(
   { steps = 40, tokensPerStep, learningRate }: DemonstrationSettings,
 ): Pick<UserConfig, "steps" | "optimizer"> & { readonly algorithm: { readonly kind: "sft"; readonly tokensPerStep?: number } } {
   return {
-    algorithm: { kind: "sft", ...(tokensPerStep === undefined ? {} : { tokensPerStep }) },
+    algorithm: { kind: "sft", tokensPerStep },
     steps,
     ...(learningRate === undefined ? {} : { optimizer: { ...optimizer, learningRate } }),
   };

@@ -55,11 +55,7 @@ export function trainedAgent<T extends TaskRequest>(training: AgentTraining<T>):
   let during: Interception["during"];
   let loaded: AgentFunction<T>;
   const environment = agentEnvironment<T>({
-    name,
-    tasks: { ...tasks },
-    ...(sampling === undefined ? {} : { sampling }),
-    ...(auxiliary === undefined ? {} : { auxiliary }),
-    ...(concurrency === undefined ? {} : { concurrency }),
+    ...{ name, tasks: { ...tasks }, sampling, auxiliary, concurrency },
     open: async () => {
       if (isProgram(agent)) return;
       ({ during, end } = await interceptModels());

@@ -30,9 +30,7 @@ export function answersEnvironment(userSettings: unknown): Environment<DefinedTa
   const guessed = demonstrate === "form" ? formGuesses(tasks) : [];
   const guessesAt = new Map(guessed.map((guesses, i) => [tasks[i], guesses]));
   return defineEnvironment<AnswerTask>({
-    name: "answers",
-    ...(system === undefined ? {} : { system }),
-    tasks: { ...splitTasks(tasks) },
+    ...{ name: "answers", system, tasks: { ...splitTasks(tasks) } },
     start: (task) => ({ tools: [], reward: ({ answer }) => Number(isRight(answer, task, compare)) }),
     demonstrate: (task) => [
       { role: "assistant", content: randomStream(0, "shown", task.prompt).pick(guessesAt.get(task) ?? task.answers) },

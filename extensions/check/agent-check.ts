@@ -144,7 +144,7 @@ async function resultOf<T extends TaskRequest>(policy: LazyPolicy, isSilent: boo
     },
     success: meanOf(scores.map(([, { success }]) => Number(success))),
     reward: meanOf(scores.map(([, { reward }]) => reward)),
-    ...(example === undefined ? {} : { example }),
+    example,
   };
 }
 

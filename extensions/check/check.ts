@@ -100,9 +100,9 @@ export async function checkEnvironment(environment: Environment, options: CheckO
     tasks: tasks.length,
     policies,
     ...(expert === undefined ? {} : { expert: share(played.map(({ score }) => successOf(score))) }),
-    ...(chance === undefined ? {} : { chance: chance.success }),
+    chance: chance?.success,
     overlap,
-    ...(model === undefined ? {} : { model }),
+    model,
     unrepeatable,
     unchecked,
   };

@@ -171,7 +171,7 @@ function messageOf(reply: ConversationReply, id: string, old: boolean): object {
     role: "assistant",
     content: text,
     refusal: null,
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    reasoning_content: reasoning,
     ...(toolCalls.length === 0
       ? {}
       : old

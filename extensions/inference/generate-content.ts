@@ -161,7 +161,7 @@ function parsedRequest(body: ContentBody, config: Config): Omit<ParsedRequest, "
       wholeCalls: true,
       maxTokens: config.maxOutputTokens,
       stopStrings: config.stopSequences ?? [],
-      ...(config.responseLogprobs && config.logprobs ? { topLogprobs: config.logprobs } : {}),
+      topLogprobs: (config.responseLogprobs && config.logprobs) || undefined,
     },
     sampling: {
       ...{ temperature: config.temperature, topP: config.topP, topK: config.topK || undefined, seed: config.seed },
@@ -211,7 +211,7 @@ function messagesOf({ contents }: ContentBody): Message[] {
     if (at === -1)
       throw new HttpError(400, "functionResponse", id ?? name, { expected: "the id or the name of a call before it" });
     const [call] = waiting.splice(at, 1);
-    return { role: "tool", name, ...(call?.id === undefined ? {} : { callId: call.id }), content: answerText(response) };
+    return { role: "tool", name, callId: call.id, content: answerText(response) };
   };
   for (const { role, parts } of turnsOf(contents)) {
     const other = role === "model" ? "functionResponse" : "functionCall";

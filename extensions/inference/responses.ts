@@ -155,8 +155,7 @@ function parsedRequest(body: ResponsesBody, messages: readonly Message[]): Parse
       strictTools: (body.tools ?? []).flatMap(({ name, strict }) => (strict ? [name] : [])),
       ...(format?.type === "json_object" ? { form: "json" } : {}),
       ...(format?.type === "json_schema" ? { form: { schema: format.schema } } : {}),
-      maxTokens,
-      ...(body.top_logprobs ? { topLogprobs: body.top_logprobs } : {}),
+      ...{ maxTokens, topLogprobs: body.top_logprobs || undefined },
     },
     sampling: {
       ...{ temperature, topP },

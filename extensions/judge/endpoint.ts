@@ -26,7 +26,7 @@ export type Ask = (messages: readonly ChatMessage[], signal?: AbortSignal) => Pr
  */
 export function openEndpoint(config: JudgeReward, key: string | undefined, warn: (message: string) => void): Ask {
   const { model, baseUrl, temperature, timeoutMs, retries } = config;
-  const settings: EndpointSettings = { baseUrl, timeoutMs, retries, ...(key === undefined ? {} : { apiKey: key }) };
+  const settings: EndpointSettings = { baseUrl, timeoutMs, retries, apiKey: key };
   const schema = { type: "json_schema", json_schema: { name: "scores", strict: true, schema: answerJsonSchema } };
   let bySchema = true;
 

@@ -76,8 +76,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
   }
   if (json === true) {
     const record = {
-      ...{ agent, split, models, folders, measured: measured.map(({ episodes: _, ...each }) => each) },
-      ...(difference === undefined ? {} : { difference }),
+      ...{ agent, split, models, folders, measured: measured.map(({ episodes: _, ...each }) => each), difference },
       ...(b === undefined ? {} : { withheld }),
     };
     output.line(JSON.stringify(record, null, 2));
@@ -107,8 +106,7 @@ function endLines(
 /** Returns the settings of a model of this machine among the flags. */
 function servedBy(flags: EvalFlags): Pick<AgentEvaluation, "engine" | "temperature" | "seed"> {
   const { engine, evaluation, seed } = settingsOf(evaluationFlags, flags);
-  const temperature = evaluation?.temperature;
-  return { ...(engine && { engine }), ...(temperature !== undefined && { temperature }), ...(seed !== undefined && { seed }) };
+  return { engine, temperature: evaluation?.temperature, seed };
 }
 
 /** The model of `--model` and `--endpoint`, as `--compare` writes one. */

@@ -38,7 +38,7 @@ export async function rescoreCommand(folder: string, flags: RescoreFlags, screen
   const [pass, show] = [numberOf("--pass", flags.pass), numberOf("--show", flags.show)];
   const rescored = await rescore(folder, await rewardsOf(flags), {
     ...(flags.step !== undefined && { step: numberOf("--step", flags.step) }),
-    ...(flags.split !== undefined && { split: flags.split }),
+    split: flags.split,
     environment: flags.marks === true ? false : await worldOf(folder, flags),
     pass,
     onWarning: (message) => notes.line(message),
@@ -89,7 +89,7 @@ function withMeasuredTasks(
   file: string,
   split?: string,
 ): Environment<DefinedTask<TaskRequest>> {
-  const { groups } = recordedGroups(folder, { ...(split !== undefined && { split }) });
+  const { groups } = recordedGroups(folder, { split });
   const names = new Map(groups.map(({ id, trajectories }) => [Number(/\d+$/.exec(id)?.[0]), trajectories[0]?.task ?? ""]));
   const requests = new Map(readTasks(resolve(file)).map((request) => [taskName(request, split ?? "test"), request]));
   const task = (_: string, index: number) => {

@@ -45,5 +45,7 @@ test("what is not there has no line", () => {
     withheld: undefined,
     agreement: { ...estimate(1, 0.5, 1), kappa: undefined },
   } as unknown as Rescored;
+  const same = { ...bare, change: { ...whole.change, difference: estimate(0, -0.5, 0) } } as unknown as Rescored;
+  expect(rescoredLines("runs/a", same, 10)[3]).toBe("change +0  [−0.5, +0], p = 0.75; 1 better, 1 worse");
   expect(rescoredLines("runs/a", certain, 10)).toContain("verdicts agree 100.0 %  [50.0, 100.0]");
 });

@@ -60,11 +60,11 @@ async function trainTaught(
     ...(file.rewards === undefined ? {} : { rewards: file.rewards }),
     teacher: teacherOf(teacher ?? "", process.env),
     demonstrations: {
-      ...(tasks !== undefined && { tasks: wholeNumber("--demonstrations", tasks) }),
-      ...(keep !== undefined && { keep }),
-      ...(prices !== undefined && { prices: pricesOf(prices, "--prices") }),
-      ...(steps !== undefined && { steps: wholeNumber("--sft-steps", steps) }),
-      ...(rate !== undefined && { learningRate: numberOf("--sft-learning-rate", rate, 0) }),
+      tasks: wholeNumber("--demonstrations", tasks),
+      keep,
+      prices: prices === undefined ? undefined : pricesOf(prices, "--prices"),
+      steps: wholeNumber("--sft-steps", steps),
+      learningRate: rate === undefined ? undefined : numberOf("--sft-learning-rate", rate, 0),
     },
   };
   let last: RunPlan | undefined;

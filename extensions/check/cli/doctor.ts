@@ -218,7 +218,7 @@ async function checkChat(
     finding: {
       state: "good",
       text,
-      ...(notice === undefined ? {} : { advice: notice }),
+      advice: notice,
       values: { promptTokens: ids.length, endTokens: tokenizer.stopTokens, calls: calls.name },
     },
   };
