@@ -240,7 +240,10 @@ test("responses: all that the assistant said in a row is one message, whatever i
   const called = (id: string) => ({ type: "function_call", call_id: id, name: "find", arguments: "{}" });
   const input = [
     ...[item("developer", "S"), item("user", "a"), called("c1"), item("assistant", "Let "), item("assistant", "me.")],
-    ...[{ type: "function_call_output", call_id: "c1", output: "one" }, { type: "compaction", summary: "x" }],
+    ...[
+      { type: "function_call_output", call_id: "c1", output: "one" },
+      { type: "compaction", summary: "x" },
+    ],
     ...[{ type: "reasoning", content: [{ type: "reasoning_text", text: "Hm" }], summary: [] }, item("user", "b")],
     ...[called("c2"), called("c3"), { type: "function_call_output", call_id: "c9", output: "lost" }],
   ];
@@ -253,7 +256,14 @@ test("responses: all that the assistant said in a row is one message, whatever i
       { role: "tool", name: "find", content: "one" },
       { role: "assistant", content: "", reasoning: "Hm" },
       { role: "user", content: "b" },
-      { role: "assistant", content: "", toolCalls: [{ id: "c2", ...find }, { id: "c3", ...find }] },
+      {
+        role: "assistant",
+        content: "",
+        toolCalls: [
+          { id: "c2", ...find },
+          { id: "c3", ...find },
+        ],
+      },
       { role: "tool", name: "tool", content: "lost" },
     ],
     ...{ answer: { role: "assistant", content: "Yes." }, tools: [], isCut: false },
