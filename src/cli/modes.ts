@@ -26,8 +26,8 @@ export function modesOf(command: Command): readonly Mode[] {
   return modes.get(command) ?? [];
 }
 
-/** Options that hold for every mode. */
-const always: readonly string[] = ["debug", "allowUnwalledPython"];
+/** Options that hold for every mode: what is shown of errors, and permissions. */
+const always: readonly string[] = ["debug", "allowUnwalledPython", "trust"];
 
 export function written(command: Command, name: string): string {
   return command.options.find((option) => option.attributeName() === name)?.long ?? `--${name}`;
