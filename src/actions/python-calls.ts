@@ -164,10 +164,12 @@ class Reader {
   }
 
   #escape(): string {
-    const hex = /^\\(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8}))/.exec(this.#text.slice(this.at, this.at + 10));
+    const hex = /^\\(?:x[\da-fA-F]{2}|u[\da-fA-F]{4}|U[\da-fA-F]{8})/.exec(this.#text.slice(this.at, this.at + 10));
     if (hex !== null) {
+      const code = Number.parseInt(hex[0].slice(2), 16);
+      if (code > 0x10ffff) throw new CallSyntaxError(`${hex[0]} is no character`);
       this.at += hex[0].length;
-      return String.fromCodePoint(Number.parseInt(hex[1] ?? hex[2] ?? hex[3] ?? "", 16));
+      return String.fromCodePoint(code);
     }
     const char = this.#text[this.at + 1] ?? "";
     this.at += 2;

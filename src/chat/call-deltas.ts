@@ -105,7 +105,7 @@ export function readArguments(text: string): Pick<ToolCall, "arguments" | "argum
   const json = parseJson(text.trim() === "" ? "{}" : text);
   const value = "value" in json ? json.value : undefined;
   // Some agents send a text that they could not read as JSON of that text.
-  if (typeof value === "string" && value !== text) return readArguments(value);
+  if (typeof value === "string") return readArguments(value);
   const isObject = isRecord(value) && !Object.hasOwn(value, "__proto__");
   return { arguments: isObject ? value : {}, argumentsText: text };
 }
