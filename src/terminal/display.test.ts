@@ -107,3 +107,65 @@ test("Ctrl-C waits for an update only where finished steps are in no checkpoint 
   phase("update", 6);
   expect([isSaving(), saved()]).toEqual([false, 5]);
 });
+
+test("the lines of a run: what was done before, phases in a pipe, evaluations, the heading once, notices and servers", () => {
+  const evaluation = {
+    ...{ when: "before", step: 0, split: "test", tasks: 8, k: 1, temperature: 0, mean: 0.5, low: 0.25, high: 0.75 },
+    ...{ passAt: [], passAll: [], decoding: "greedy", measure: "success", sampledTokens: 9, meanTurns: 1, toolCalls: 0 },
+    ...{ reward: { mean: 0.5, low: 0.25, high: 0.75 }, stopReasons: {}, byKind: [], behaviours: [], byRequests: [], byTurns: [] },
+  } as const;
+  const events: TrainingEvent[] = [
+    { type: "run-started", folder: "runs/a", steps: 1200, resumedAt: 2 },
+    { type: "notice", message: "Computing on cuda" },
+    { type: "phase", phase: "evaluate", step: 2, total: 8 },
+    { type: "evaluated", record: evaluation },
+    { type: "phase", phase: "rollout", step: 3, total: 16 },
+    { type: "stepped", record: { ...record, step: 1200 }, timing: { ...timing, requests: 2 } },
+    { type: "stepped", record: { ...record, step: 1200 }, timing },
+    { type: "warning", message: "slow" },
+    { type: "phase", phase: "checkpoint", step: 3, total: 1 },
+    { type: "checkpointed", step: 3, folder: "runs/a" },
+  ];
+  expect(shown(100, events)).toEqual([
+    "2 steps of 1,200 are done already",
+    "Computing on cuda",
+    "evaluating 8 episodes …",
+    "success before training: 50.0 %  [25.0, 75.0]  (8 test tasks, greedy)",
+    " step reward success turns   cut entropy       kl      gap sampled/s trained/s       time",
+    expect.stringMatching(/^ 1200 {2}0\.500 .* 10 s( {2}\S+ \S+ left)?$/),
+    "      server: 2 requests, 0 waits, – MB sent, – MB received",
+    expect.stringMatching(/^ 1200 {2}0\.500 .* 10 s( {2}.* left)?$/),
+    "warning: slow",
+    "saving step 3 …",
+  ]);
+  expect(shown(100, [{ type: "run-started", folder: "r", steps: 9, resumedAt: 1 }])).toEqual(["1 step of 9 is done already"]);
+  expect(shown(100, [{ type: "run-started", folder: "r", steps: 9, resumedAt: 0 }])).toEqual([]);
+});
+
+test("an interruption is known by its step, and nothing is waited for after it", () => {
+  const { onEvent, isSaving, interruptedAt } = showProgress(createScreen({ write: () => true }), 0);
+  expect(interruptedAt()).toBeUndefined();
+  onEvent({ type: "phase", phase: "checkpoint", step: 2, total: 1 });
+  expect(isSaving()).toBe(true);
+  onEvent({ type: "interrupted", step: 2, folder: "r" } as TrainingEvent);
+  expect([interruptedAt(), isSaving()]).toEqual([2, false]);
+});
+
+test("the cost of a run is said once, when a half of a short evaluation or 64 episodes of a long one have ended", () => {
+  const at = (changes: Partial<typeof nothingYet>, episodes = 8, now = 10) =>
+    costLines({ ...nothingYet, phase: "evaluate", steps: 10, done: 10, total: 20, ...changes }, episodes, now);
+  expect(at({})).toEqual(["About 20 s for each evaluation and 8.0 s to sample a step; with training roughly 3 min 20 s in all."]);
+  expect(at({}, 0)).toEqual(["About 20 s for each evaluation."]);
+  for (const early of [{ done: 9 }, { phase: "rollout" as const }, { step: 1 }, { steps: 0 }, { total: 200, done: 63 }])
+    expect(at(early)).toBeUndefined();
+  expect(at({ phaseStarted: 5 })).toEqual([
+    "About 10 s for each evaluation and 4.0 s to sample a step; with training roughly 1 min 40 s in all.",
+  ]);
+  // 299.5 s for half of it are 599 s in all, which is not long yet.
+  expect(at({}, 0, 299.5)).toHaveLength(1);
+  expect(at({}, 0, 300)).toEqual([
+    "About 10 min 00 s for each evaluation.",
+    "Shorter: --set evaluation.tasks=16 --set evaluation.k=1 takes 8 min 00 s; evaluation.tasks=0 takes none.",
+  ]);
+  expect(at({ total: 320, done: 64 }, 0, 640)?.[1]).toMatch(/evaluation\.tasks=20 .* takes 3 min 20 s;/);
+});

@@ -89,7 +89,9 @@ function eventLines(event: TrainingEvent, folder: string, { live, paint, width }
   switch (event.type) {
     case "run-started":
       return some(
-        event.resumedAt > 0 ? `${plural(event.resumedAt, "step")} of ${count(event.steps)} are done already` : undefined,
+        event.resumedAt > 0
+          ? `${plural(event.resumedAt, "step")} of ${count(event.steps)} ${event.resumedAt === 1 ? "is" : "are"} done already`
+          : undefined,
       );
     case "phase":
       return some(live ? undefined : phaseLine(event));

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import {
   bar,
+  count,
   detectable,
   duration,
   interval,
@@ -15,12 +16,19 @@ import {
 } from "./format.ts";
 
 test.each([
+  [0, "0.0 s"],
   [3.14, "3.1 s"],
+  [9.94, "9.9 s"],
+  [9.95, "10 s"],
   [9.96, "10 s"],
   [59.4, "59 s"],
   [59.6, "1 min 00 s"],
+  [60, "1 min 00 s"],
   [250, "4 min 10 s"],
+  [3599, "59 min 59 s"],
+  [3600, "1 h 00 min"],
   [3720, "1 h 02 min"],
+  [90_061, "25 h 01 min"],
 ])("%d seconds read as %s", (seconds, text) => {
   expect(duration(seconds)).toBe(text);
 });
@@ -30,6 +38,19 @@ test.each([
   [12345, "12,345"],
   [0.123456, "0.123"],
   [1.5e-6, "1.50e-6"],
+  [0.001, "0.001"],
+  [0.0009996, "1.00e-3"],
+  [-0.001, "-0.001"],
+  [-0.00099, "-9.90e-4"],
+  [999_999, "999,999"],
+  [-12345, "-12,345"],
+  [1e6, "1.00e6"],
+  [-1e6, "-1.00e6"],
+  [999_999.5, "1000000"],
+  [1e6 + 0.5, "1.00e6"],
+  [-2e6 - 0.5, "-2.00e6"],
+  [undefined, "–"],
+  [Number.NaN, "–"],
   [null, "–"],
 ])("the number %s reads as %s", (value, text) => {
   expect(number(value)).toBe(text);
@@ -87,4 +108,23 @@ test("columns are as wide as their widest cell", () => {
       ["one", "1"],
     ]),
   ).toEqual(["     before", "one       1"]);
+});
+
+test("digits may be asked for, and a count is a whole number", () => {
+  expect([number(0.123456, 2), number(1.26e-7, 2), number(1234.5, 2)]).toEqual(["0.12", "1.3e-7", "1200"]);
+  expect([count(1234.5), count(0.4), count(-1)]).toEqual(["1,235", "0", "-1"]);
+});
+
+test("a bar is empty below 0; a sparkline has eight levels, and the width that it is given", () => {
+  expect([bar(-1, 2), bar(0.24, 2), bar(0.25, 2)]).toEqual(["░░", "░░", "█░"]);
+  expect(sparkline([0, 1, 2, 3, 4, 5, 6, 7])).toBe("▁▂▃▄▅▆▇█");
+  expect(sparkline([1, 3, 5, 7], 2)).toBe("▁█");
+  expect(sparkline([null, null])).toBe("  ");
+  expect(sparkline(Array.from({ length: 41 }, () => 1))).toBe("▄".repeat(40));
+  expect(shrink([1, 2], 2)).toEqual([1, 2]);
+});
+
+test("the first column of a table is to the left; missing cells are empty, and no line ends with spaces", () => {
+  expect(table([["name", "a", ""], ["x"], ["longer name", "12", ""]])).toEqual(["name          a", "x", "longer name  12"]);
+  expect(table([])).toEqual([]);
 });

@@ -1,8 +1,8 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { commandPrefix, quoted } from "./invocation.ts";
+import { commandPrefix, quoted, shownPath } from "./invocation.ts";
 
 test.each([
   [{ npm_lifecycle_event: "start" }, "npm run -s retrograde --"],
@@ -43,4 +43,15 @@ test("a path is quoted where a shell would cut it", () => {
   expect(quoted("my runs/a")).toBe("'my runs/a'");
   expect(quoted("it's")).toBe("'it'\\''s'");
   expect(quoted("a;rm")).toBe("'a;rm'");
+});
+
+test("a path below the folder of the program is shown from there, any other as it is", () => {
+  const here = process.cwd();
+  expect([shownPath(join(here, "runs/a")), shownPath("runs/b"), shownPath("./runs/c")]).toEqual(["runs/a", "runs/b", "runs/c"]);
+  for (const other of [here, dirname(here), join(dirname(here), "beside"), tmpdir()]) expect(shownPath(other)).toBe(other);
+});
+
+test("letters, digits and the signs of paths need no quotes", () => {
+  expect(quoted("~/Ab_9@x%y+z=1:2,3.4-5")).toBe("~/Ab_9@x%y+z=1:2,3.4-5");
+  for (const text of ["", "a b", "$x", "a*", "é", "a\n"]) expect(quoted(text)).toBe(`'${text}'`);
 });
