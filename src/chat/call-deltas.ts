@@ -18,10 +18,10 @@ export interface CallSyntax {
 export function callSyntax(format: CallFormat): CallSyntax | undefined {
   const [name, key] = ["\ue010", "\ue011"];
   const call = { name, arguments: { [key]: 0 } };
-  const [first, next, ...behind] = format
+  const [first = "", next = "", ...behind] = format
     .write({ role: "assistant", content: "", toolCalls: [call, call] })
     .split(`{"${key}": 0}`);
-  if (first === undefined || next === undefined || behind.length !== 1) return undefined;
+  if (behind.length !== 1) return undefined;
   // White space differs from model to model.
   const loose = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s*");
   const pattern = (text: string) =>

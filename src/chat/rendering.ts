@@ -1,5 +1,4 @@
 import type { CallFormat } from "../actions/formats/format.ts";
-import { hermes } from "../actions/formats/hermes.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage } from "../core/messages.ts";
 import { type FoundFormat, findCallFormat, likelyFormat, requireFormat, settledFormat, showsTools } from "./call-format.ts";
@@ -41,7 +40,7 @@ export function renderingOf(plainTokenizer: Tokenizer, settings: Partial<ChatSet
   const inTemplate = findCallFormat(renderIn, stopTextsOf(plainTokenizer));
   const isKnown = "format" in inTemplate || inTemplate.hasCalls || showsTools(renderIn("objects"));
   const toolsIn = settings.tools ?? (isKnown ? "template" : "system");
-  const customary = toolsIn === "system" && !("format" in inTemplate) ? (trainedFormat(chatTemplate) ?? hermes).name : undefined;
+  const customary = toolsIn === "system" && !("format" in inTemplate) ? trainedFormat(chatTemplate).name : undefined;
   const found = settledFormat(inTemplate, settings.format ?? customary);
   const format = "format" in found ? found.format : undefined;
   const likely = "format" in found || found.hasCalls ? undefined : likelyFormat(addedTokens).name;

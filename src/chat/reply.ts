@@ -2,6 +2,7 @@ import { readReasoned } from "../actions/action.ts";
 import type { Tokens } from "../core/context.ts";
 import { ModelError } from "../core/errors.ts";
 import type { AssistantMessage } from "../core/messages.ts";
+import { present } from "../core/present.ts";
 import type { DrawnToken, TokenId } from "../core/trajectory.ts";
 import { parametersAsJsonSchema } from "../tools/tool.ts";
 import { callSyntax } from "./call-deltas.ts";
@@ -160,9 +161,7 @@ interface TokenLogprobs {
 
 function drawnToken({ tokens, logprobs, ...tops }: SampledTokens & TokenLogprobs, index: number): DrawnToken {
   const top = tops.topTokens === undefined ? {} : { top: topOf(tops, index) };
-  const [token, logprob] = [tokens[index], logprobs[index]];
-  if (token === undefined || logprob === undefined) throw new RangeError(`token ${index} of ${tokens.length}`);
-  return { token, logprob, ...top };
+  return { token: present(tokens[index], "a sampled token"), logprob: present(logprobs[index], "its log-prob"), ...top };
 }
 
 function topOf({ topTokens, topLogprobs }: Pick<TokenLogprobs, "topTokens" | "topLogprobs">, index: number) {

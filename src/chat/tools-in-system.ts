@@ -1,5 +1,5 @@
 import type { CallFormat } from "../actions/formats/format.ts";
-import { smollm2 } from "../actions/formats/hermes.ts";
+import { hermes, smollm2 } from "../actions/formats/hermes.ts";
 import type { Message } from "../core/messages.ts";
 import { parametersAsJsonSchema, type Tool } from "../tools/tool.ts";
 import type { Render } from "./template.ts";
@@ -62,10 +62,7 @@ function toolsText(tools: readonly Tool[], format: CallFormat, quote: (text: str
     : `You may call these functions:\n<tools>\n${signatures.join("\n")}\n</tools>\n\nWrite a call like this:\n${call}`;
 }
 
-/** Families whose templates show neither tools nor calls, and the format that they were trained to call in. */
-const families: readonly (readonly [marks: RegExp, format: CallFormat])[] = [[/\bSmolLM\b/, smollm2]];
-
-/** The format that a family without calls in its template was trained in. Undefined if it is not known. */
-export function trainedFormat(chatTemplate: string): CallFormat | undefined {
-  return families.find(([marks]) => marks.test(chatTemplate))?.[1];
+/** The format that a family whose template shows neither tools nor calls was trained in. Most were trained in Hermes'. */
+export function trainedFormat(chatTemplate: string): CallFormat {
+  return /\bSmolLM\b/.test(chatTemplate) ? smollm2 : hermes;
 }
