@@ -30,37 +30,38 @@ function program() {
   return { program: made, did };
 }
 
-const known = program().program;
-
 /** The options of a command that are refused beside the given ones. */
-function refused(name: string, ...given: readonly string[]): string[] {
-  const command = commandNamed(known, name);
-  const isRefused = () => {
-    try {
-      requireHonoured(command);
-      return false;
-    } catch {
-      return true;
-    }
+const refusing =
+  (of = program().program) =>
+  (name: string, ...given: readonly string[]): string[] => {
+    const command = commandNamed(of, name);
+    const isRefused = () => {
+      try {
+        requireHonoured(command);
+        return false;
+      } catch {
+        return true;
+      }
+    };
+    const set = (option: string, source: "cli" | "default") =>
+      command.setOptionValueWithSource(attributeOf(command, option), "1", source);
+    for (const option of given) set(option, "cli");
+    const others = command.options.map(({ long }) => long ?? "").filter((option) => !given.includes(option));
+    const found = others.filter((option) => {
+      set(option, "cli");
+      const is = isRefused();
+      set(option, "default");
+      return is;
+    });
+    for (const option of given) set(option, "default");
+    return found;
   };
-  const set = (option: string, source: "cli" | "default") =>
-    command.setOptionValueWithSource(attributeOf(command, option), "1", source);
-  for (const option of given) set(option, "cli");
-  const others = command.options.map(({ long }) => long ?? "").filter((option) => !given.includes(option));
-  const found = others.filter((option) => {
-    set(option, "cli");
-    const is = isRefused();
-    set(option, "default");
-    return is;
-  });
-  for (const option of given) set(option, "default");
-  return found;
-}
 
 const attributeOf = (command: Command, option: string) =>
   command.options.find(({ long }) => long === option)?.attributeName() ?? "";
 
 test("options that a way of training would ignore are refused", () => {
+  const refused = refusing();
   expect({
     dry: refused("train", "--dry-run"),
     resumedAndOpen: refused("train", "--resume", "--open"),
@@ -82,6 +83,7 @@ test("options that a way of training would ignore are refused", () => {
 });
 
 test("options that a way of measuring would ignore are refused; a permission is none of them", () => {
+  const refused = refusing();
   const ofModels = ["--env", "--data", "--config", "--set", "--resume"];
   expect([refused("eval"), refused("eval", "--agent", "x"), refused("eval", "--compare", "x")]).toEqual([
     ["--reward"],
