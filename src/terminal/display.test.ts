@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StepRecord, TimingRecord } from "../runs/records.ts";
+import type { EvaluationRecord, StepRecord, TimingRecord } from "../runs/records.ts";
 import type { TrainingEvent } from "../training/record/events.ts";
 import { costLines, showProgress } from "./display.ts";
 import { advance, nothingYet, statusLine, stepHeading, stepLine } from "./progress.ts";
@@ -109,11 +109,12 @@ test("Ctrl-C waits for an update only where finished steps are in no checkpoint 
 });
 
 test("the lines of a run: what was done before, phases in a pipe, evaluations, the heading once, notices and servers", () => {
-  const evaluation = {
-    ...{ when: "before", step: 0, split: "test", tasks: 8, k: 1, temperature: 0, mean: 0.5, low: 0.25, high: 0.75 },
-    ...{ passAt: [], passAll: [], decoding: "greedy", measure: "success", sampledTokens: 9, meanTurns: 1, toolCalls: 0 },
+  const evaluation: EvaluationRecord = {
+    ...({ when: "before", decoding: "greedy", measure: "success" } as const),
+    ...{ step: 0, split: "test", tasks: 8, k: 1, temperature: 0, mean: 0.5, low: 0.25, high: 0.75 },
+    ...{ passAt: [], passAll: [], sampledTokens: 9, meanTurns: 1, toolCalls: 0 },
     ...{ reward: { mean: 0.5, low: 0.25, high: 0.75 }, stopReasons: {}, byKind: [], behaviours: [], byRequests: [], byTurns: [] },
-  } as const;
+  };
   const events: TrainingEvent[] = [
     { type: "run-started", folder: "runs/a", steps: 1200, resumedAt: 2 },
     { type: "notice", message: "Computing on cuda" },

@@ -131,7 +131,7 @@ const examples: Readonly<Record<string, string>> = {
 };
 
 /** What a model wrote: the text that is left of it, its calls or what is wrong with them, and its reasoning. */
-const read: readonly (readonly [string, string, string, readonly (ToolCall | string)[], string?])[] = [
+const read: [string, string, string, (ToolCall | string)[], string?][] = [
   ["qwen3-coder", "<tool_call>nothing", "<tool_call>nothing", ["This tool call has no function"]],
   [
     "qwen3-coder",
