@@ -30,7 +30,6 @@ export const layout = {
   live: (folder: string) => join(folder, "live.json"),
   /** Warnings and notices, a line each. */
   messages: (folder: string) => join(folder, "messages.jsonl"),
-  /** Log-probs of an episode under the weights of another step. */
   checkpointFolder: (folder: string) => join(folder, "checkpoints"),
   checkpoint: (folder: string, step: number) => join(folder, "checkpoints", stepName(step)),
 } as const;
