@@ -107,3 +107,26 @@ test("a lock is released where its work fails", async () => {
   ).rejects.toThrow("it broke");
   expect(existsSync(file)).toBe(false);
 });
+
+test.each(["EPERM", "ENOTSUP", "ENOSYS"])("a file system without hard links (%s) has locks too", (code) => {
+  const file = newFile();
+  const link = () => {
+    throw Object.assign(new Error(code), { code });
+  };
+  const taken = takeLock(file, link);
+  if (!("lock" in taken)) throw new Error("the lock of a new folder is taken");
+  expect(readFileSync(file, "utf8")).toMatch(new RegExp(`^${process.pid} ${hostname()} \\S+ [0-9a-f-]{36}$`));
+  expect(takeLock(file, link)).toMatchObject({ holder: { pid: process.pid, host: hostname() } });
+  expect(readdirSync(dirname(file))).toEqual([".lock"]);
+  taken.lock.release();
+  expect(existsSync(file)).toBe(false);
+});
+
+test("a link that fails for another reason is an error, and leaves nothing", () => {
+  const file = newFile();
+  const link = () => {
+    throw Object.assign(new Error("EIO"), { code: "EIO" });
+  };
+  expect(() => takeLock(file, link)).toThrow("EIO");
+  expect(readdirSync(dirname(file))).toEqual([]);
+});

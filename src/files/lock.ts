@@ -26,17 +26,18 @@ const pollMs = 100;
 /**
  * Takes a lock file, which names its holder. The lock of a process that has ended is taken over: on this machine at once, of another one
  * after five minutes without a sign of life. It is released when the process exits.
+ * @param link makes a hard link
  * @returns the lock, or the process that holds it
  */
-export function takeLock(file: string): { readonly lock: Lock } | { readonly holder: Holder } {
+export function takeLock(file: string, link: Link = linkSync): { readonly lock: Lock } | { readonly holder: Holder } {
   makeFolder(dirname(file));
   for (;;) {
     const text = identity();
-    if (create(file, text)) return { lock: held(file, text) };
+    if (create(file, text, link)) return { lock: held(file, text) };
     const found = read(file);
     if (found === undefined) continue; // released since
     if (!isAbandoned(found)) return { holder: found };
-    removeAbandoned(file, found.text);
+    removeAbandoned(file, found.text, link);
   }
 }
 
@@ -71,12 +72,14 @@ function identity(): string {
   return [process.pid, hostname(), startOf(process.pid) ?? "-", randomUUID()].join(" ");
 }
 
+type Link = (from: string, to: string) => void;
+
 /** Creates a file with its content in one step. @returns false if it is there already */
-function create(file: string, text: string): boolean {
+function create(file: string, text: string, link: Link): boolean {
   const draft = `${file}.${process.pid}-${randomUUID()}`;
   try {
     writeFileSync(draft, text);
-    linkSync(draft, file);
+    link(draft, file);
     return true;
   } catch (error) {
     const code = codeOf(error);
@@ -140,9 +143,9 @@ function isAbandoned({ pid, host, started, silentMs }: Found): boolean {
  * Removes an abandoned lock. Only one process at a time does so, and only while the file is the one that it looked at: otherwise two that see
  * the same dead holder could remove each other's new lock.
  */
-function removeAbandoned(file: string, text: string): void {
+function removeAbandoned(file: string, text: string, link: Link): void {
   const claim = `${file}.takeover`;
-  if (create(claim, identity())) {
+  if (create(claim, identity(), link)) {
     if (read(file)?.text === text) rmSync(file, { force: true });
     rmSync(claim, { force: true });
     return;
