@@ -80,7 +80,7 @@ test("deltas come as tokens are drawn; those of an engine that gives all at the 
   expect(late.given[0]?.tokens).toEqual([{ token: chat.tokenizer.idOf("hello"), logprob: -0 }]);
 });
 
-test("whole calls come at the end, and without a receiver nothing is told", async () => {
+test("whole calls come at the end, and without a receiver nothing is given", async () => {
   const whole = await planned({ tools, wholeCalls: true });
   whole.read(`hello${call}`);
   expect(whole.said()).toEqual(["text hello", "call find", 'arguments {"n":1}']);

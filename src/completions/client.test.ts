@@ -183,3 +183,52 @@ test("an interrupted wait ends at once", async () => {
   setTimeout(() => stop.abort(new Error("stopped")), 30);
   await expect(complete({ ...settings, retryDelayMs: 60_000 }, {}, stop.signal)).rejects.toThrow("stopped");
 });
+
+test("the request: its address, its fields without those that are null, its key", async () => {
+  const seen: unknown[] = [];
+  const settings = await serving((response) => response.end(answered));
+  server?.on("request", (request: IncomingMessage) => {
+    let text = "";
+    request.on("data", (part: Buffer) => (text += part));
+    request.on("end", () => seen.push([request.method, request.url, request.headers.authorization, JSON.parse(text)]));
+  });
+  const body = { model: "m", seed: 1, top_p: 0.5 };
+  await complete(settings, body);
+  await complete({ ...settings, apiKey: "", request: { seed: null, top_p: 1, effort: "low" } }, body);
+  await complete({ ...settings, apiKey: "sk" }, {});
+  expect(seen).toEqual([
+    ["POST", "/v1/chat/completions", undefined, body],
+    ["POST", "/v1/chat/completions", "Bearer", { model: "m", top_p: 1, effort: "low" }],
+    ["POST", "/v1/chat/completions", "Bearer sk", {}],
+  ]);
+});
+
+test.each<[number, string, string, string, Record<string, string>?]>([
+  [401, "", "401", "Check the address, the key and the model's name."],
+  [403, "key sk-1 x", "403 key [API key] x", "Check the address, the key and the model's name."],
+  [
+    413,
+    "large",
+    "413 large",
+    "The server does not take this request. A setting `request` (evaluation.player.request, a judge's)",
+  ],
+  [422, "odd", "422 odd", "The server does not take this request."],
+  [400, "prompt is too long", "400 prompt is too long", "The conversation is longer than the model's context."],
+  [451, "content policy", "451 content policy", "A filter of the server does not let this conversation through."],
+  [503, "busy", "503 busy", "It was asked 3 times. The server is busy or broken: ask it again later."],
+  [302, "", "302 to nowhere", "Check the address"],
+  [399, "", "399 to x", "Check the address", { location: "x" }],
+])("status %i with %j, in a reader's words", async (status, said, problem, hint, headers = {}) => {
+  const settings = await serving((response) => response.writeHead(status, headers).end(said));
+  const { host } = new URL(settings.baseUrl);
+  const { message } = await failure({ ...settings, apiKey: "sk-1" });
+  expect(message).toContain(`the answer of ${host} is ${JSON.stringify(problem)}; expected a chat completion. ${hint}`);
+});
+
+test("an answer that is too large is a matter of settings, a server that is not there of the network", async () => {
+  const settings = await serving((response) => response.end("x".repeat(50)));
+  expect(await failure({ ...settings, maxBytes: 10 })).toMatchObject({ failure: "settings", value: "more than 10 bytes" });
+  expect(settings.asked()).toBe(1);
+  const gone = await failure({ ...settings, baseUrl: "http://127.0.0.1:1/v1" });
+  expect(gone.message).toMatch(/It was asked 3 times\. Is the server running, and is the address right\?/);
+});
