@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
+import type { Trajectory } from "../core/trajectory.ts";
 import type { EvaluationRecord } from "../runs/records.ts";
 import { plain } from "../terminal/paint.ts";
-import { behaviourLines, byTurns, reportLines } from "./report.ts";
+import { behaviourLines, byTurns, type Report, reportLines } from "./report.ts";
 
 function evaluation(when: "before" | "after", mean: number, change: Partial<EvaluationRecord> = {}): EvaluationRecord {
   return {
@@ -231,4 +232,107 @@ test("warnings are counted, and a reward that says more than success has its own
     "              reward  0.500  [0.500, 0.500] before",
     "                      0.800  [0.800, 0.800] after",
   ]);
+});
+
+const counts = { before: null, after: null, steps: 1, episodes: 1, toolCalls: 1, sampledTokens: 1, wallSeconds: 1, peakRssMb: 1 };
+const episode: Trajectory = {
+  ...{ id: "f/0", group: "f", task: "t", turns: [], reward: 0, scores: {}, stopReason: "done" },
+  messages: [{ role: "user", content: "Pay." }],
+};
+/** The last screen of a run of one evaluation before and after. */
+const screen = (given: Partial<Report> = {}, width = 80) =>
+  reportLines(
+    {
+      ...{ folder: "runs/x", summary: counts, solved: undefined, failed: undefined, next: [] },
+      evaluations: [[{ before: evaluation("before", 0.5), after: evaluation("after", 1) }]],
+      ...given,
+    },
+    plain,
+    width,
+  );
+
+test("on a narrow screen bars are shorter, and a purpose is below its command", () => {
+  const bar = (width: number) => /[█░]+/.exec(screen({}, width)[2] ?? "")?.[0].length;
+  expect([40, 56, 57, 70, 76, 77, 120].map(bar)).toEqual([10, 10, 11, 24, 30, 30, 30]);
+  const next = [
+    ["look", "see it"],
+    ["look closer", "see more"],
+  ] as const;
+  const last = (width: number, lines: number) => screen({ next }, width).slice(-lines);
+  // Two spaces, the longest command, three spaces, the longest purpose.
+  expect(last(24, 3)).toEqual(["Next", "  look          see it", "  look closer   see more"]);
+  expect(last(23, 5)).toEqual(["Next", "  look", "    see it", "  look closer", "    see more"]);
+});
+
+test("an episode that fails is one where success was measured, and any other where it was not", () => {
+  const reward = { measure: "reward" } as const;
+  const evaluations = [[{ before: evaluation("before", 0, reward), after: evaluation("after", 0, reward) }]];
+  const shown = ["", "An episode that it fails (f/0)", "user       Pay.", "reward 0, 0 turns, ended: done", "", "The run"];
+  expect(screen({ failed: episode }).slice(-10, -4)).toEqual(shown);
+  expect(screen({ failed: episode, evaluations }).slice(-10, -4)).toEqual(shown.with(1, "An episode (f/0)"));
+  expect(screen().slice(-6)).toEqual([
+    ...["", "The run", "1 step, 1 episode, 1 tool call, 1 tokens sampled, in 1.0 s, at most 1 MB", "runs/x", "", "Next"],
+  ]);
+});
+
+test("lines about more moments are in the place of the evaluations' own", () => {
+  expect(screen({ comparison: ["base 1", "taught 2"] }).slice(0, 5)).toEqual(["", "base 1", "taught 2", "", "The run"]);
+});
+
+test("parts of an evaluation are in the order of their numbers, and one that is missing on a side had no attempt there", () => {
+  const part = (name: string, success: number) => ({ name, attempts: 8, success });
+  const evaluations = [
+    [
+      {
+        before: evaluation("before", 0.5, { byRequests: [part("10", 0.5), part("2", 0.25)], byTurns: [part("2", 1)] }),
+        after: evaluation("after", 1, { byRequests: [part("2", 1), part("3", 0)], byTurns: [part("1", 1), part("3", 0)] }),
+      },
+    ],
+  ];
+  expect(screen({ evaluations }).slice(4, 13)).toEqual([
+    "",
+    "  requests  before  attempts    after  attempts",
+    "  2         25.0 %         8  100.0 %         8",
+    "  3              –         0    0.0 %         8",
+    "  10        50.0 %         8        –         0",
+    "",
+    "  turns taken   before  attempts    after  attempts",
+    "  1–2          100.0 %         8  100.0 %         8",
+    "  3–4                –         0    0.0 %         8",
+  ]);
+});
+
+test("a behaviour fell where it was done by more than 5 points less often, and one that was not called for fell nowhere", () => {
+  const fell = (before: readonly [number, number] | undefined, after: readonly [number, number] | undefined) => {
+    const of = (behaviour: readonly [number, number] | undefined) =>
+      behaviour === undefined ? {} : { behaviours: [{ name: "asks", done: behaviour[0], called: behaviour[1] }] };
+    const changes = [{ before: evaluation("before", 0, of(before)), after: evaluation("after", 0, of(after)) }];
+    return behaviourLines(changes, plain, 80).at(-1)?.endsWith("  fell");
+  };
+  expect([fell([50, 100], [45, 100]), fell([50, 100], [44, 100])]).toEqual([false, true]);
+  expect([fell([9, 9], undefined), fell(undefined, [0, 9]), fell([9, 9], [0, 0])]).toEqual([false, false, false]);
+  // Behaviours that no record names have no lines.
+  expect(behaviourLines([{ before: evaluation("before", 0), after: evaluation("after", 0) }], plain, 80)).toEqual([]);
+});
+
+test("a narrow screen has the behaviours of the first way of decoding alone", () => {
+  const of = (name: string) => ({ behaviours: [{ name, done: 1, called: 2 }] });
+  const changes = ["a", "b"].map((name) => ({
+    before: evaluation("before", 0, of(name)),
+    after: evaluation("after", 0, of(name)),
+  }));
+  const names = (width: number) =>
+    behaviourLines(changes, plain, width)
+      .slice(2)
+      .map((line) => line.trim().slice(0, 1));
+  expect([names(89), names(90)]).toEqual([["a"], ["a", "b"]]);
+});
+
+test("a change for the worse has its sign, of shares and of rewards", () => {
+  const worse = { ...difference, mean: -0.25, low: -0.5, high: -0.125 };
+  const change = { before: evaluation("before", 0.5), after: evaluation("after", 0.25), difference: worse };
+  expect(screen({ evaluations: [[change]] })[4]).toMatch(/^ {14}change {2}−25\.0 points {2}\[/);
+  const reward = { measure: "reward" } as const;
+  const rewarded = { before: evaluation("before", 0, reward), after: evaluation("after", 0, reward), rewardDifference: worse };
+  expect(screen({ evaluations: [[rewarded]] })[4]).toBe("              change  -0.250  [-0.500, -0.125], p < 0.0001");
 });
