@@ -275,7 +275,7 @@ test("an episode that fails is one where success was measured, and any other whe
   ]);
 });
 
-test("lines about more moments are in the place of the evaluations' own", () => {
+test("lines about more moments replace those of the evaluations' own", () => {
   expect(screen({ comparison: ["base 1", "taught 2"] }).slice(0, 5)).toEqual(["", "base 1", "taught 2", "", "The run"]);
 });
 
