@@ -45,3 +45,30 @@ test("init writes over nothing", () => {
   writeFileSync(join(folder, "mine.txt"), "");
   expect(() => initCommand(folder, screen)).toThrow(ConfigError);
 });
+
+test("init says what is there, and what is next; a folder with a space is quoted", () => {
+  const folder = join(mkdtempSync(join(tmpdir(), "retrograde-init-")), "my task");
+  let text = "";
+  initCommand(folder, createScreen({ write: (part: string) => (text += part) }));
+  expect(text.split("\n")).toEqual([
+    `${folder} has a task that runs: the returns desk of a shop, with four tools.`,
+    "",
+    "  task.ts                 the environment: tasks, tools, reward",
+    "  demonstrations.jsonl    twenty conversations, as the desk's clerks had them",
+    "  retrograde.config.ts    model, algorithm, sizes",
+    "  task.test.ts            tests of the reward; they need no model",
+    "",
+    "Next",
+    `  cd '${folder}'`,
+    "  npm install && npm test",
+    "  npm run sft                                        teach the format by demonstrations",
+    "  npx retrograde-rl train --model runs/shop-sft-1       then what is right, by reinforcement learning",
+    "  npx retrograde-rl chat --model runs/shop-grpo-1       try it",
+    "",
+    "docs/own-task.md explains every part.",
+    "",
+  ]);
+  expect(() => initCommand(folder, screen)).toThrow(
+    `the folder of init is "${folder}"; expected a new or empty folder. Name another one: retrograde-rl init FOLDER.`,
+  );
+});

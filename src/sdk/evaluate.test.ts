@@ -1,0 +1,134 @@
+import "../../test/loopback.ts";
+import { existsSync, mkdtempSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { RunError } from "../core/errors.ts";
+import { defineEnvironment } from "../environments/define.ts";
+import type { UserConfig } from "../training/config/user-config.ts";
+import { compare, type EvaluationEvent, evaluate } from "./evaluate.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "retrograde-evaluate-"));
+const tasks = ["a", "b", "c"].map((prompt) => ({ prompt }));
+const sums = defineEnvironment({
+  name: "echo",
+  tasks: { train: tasks, test: tasks },
+  start: ({ prompt }) => ({ tools: [], reward: ({ answer }) => Number(answer === prompt) }),
+});
+
+/** Models of the server: one that repeats its prompt, one that says "a", one that is asked and says nothing. */
+const server = createServer(async (request, response) => {
+  const parts = await request.toArray().catch(() => undefined);
+  if (parts === undefined) return; // who asked has gone
+  const { model, messages } = JSON.parse(Buffer.concat(parts).toString());
+  if (model === "silent") return;
+  const content = model === "echo" ? messages.at(-1).content : "a";
+  response.end(JSON.stringify({ choices: [{ message: { content }, finish_reason: "stop" }] }));
+});
+let baseUrl = "";
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const settings = (model: string, out: string, evaluation: object = {}): UserConfig => ({
+  ...{ environment: sums, model, out: join(scratch, out) },
+  evaluation: { tasks: 3, k: 2, player: { baseUrl, retries: 0 }, ...evaluation },
+});
+
+test("an evaluation says what it plays, how far it is, and where it is kept", async () => {
+  const events: EvaluationEvent[] = [];
+  const pages: unknown[] = [];
+  const { folder, report, trajectories } = await evaluate(settings("says-a", "first"), {
+    onEvent: (event) => events.push(event),
+    page: (written, played) => String(pages.push([written.asked.model, played.length])),
+  });
+  expect(folder).toBe(join(scratch, "first"));
+  expect(events[0]).toEqual({
+    ...{ type: "started", folder, player: `says-a at ${baseUrl}`, environment: "echo", split: "test", tasks: 3 },
+  });
+  const played = events.slice(1).map((event) => event.type === "played" && [event.done, event.total, event.tokens]);
+  expect(played).toEqual([...[0, 1, 2, 3, 4, 5, 6].map((done) => [done, 6, 0]), ...[0, 1, 2, 3].map((done) => [done, 3, 0])]);
+  expect(report.asked).toMatchObject({ model: "says-a", split: "test", tasks: 3, k: 2 });
+  expect(report.evaluations.map(({ decoding, k, mean, when, step }) => [decoding, k, mean, when, step])).toEqual([
+    ["sampled", 2, 1 / 3, "after", 0],
+    ["greedy", 1, 1 / 3, "after", 0],
+  ]);
+  expect(report.seconds).toBeGreaterThan(0);
+  expect(trajectories).toHaveLength(9);
+  expect(pages).toEqual([["says-a", 9]]);
+  expect(existsSync(join(folder, ".lock"))).toBe(false);
+});
+
+test("the greedy attempts may be left out, and a page too", async () => {
+  const { report } = await evaluate(settings("echo", "second", { greedy: false }));
+  expect(report.evaluations.map(({ decoding, mean }) => [decoding, mean])).toEqual([["sampled", 1]]);
+  // What is there is not measured again.
+  await expect(evaluate(settings("echo", "second", { greedy: false }))).rejects.toThrow(RunError);
+});
+
+test("two evaluations are compared in the ways of decoding that both have, by their folders or as they were returned", async () => {
+  const second = await evaluate(settings("echo", "third", { greedy: false }));
+  const { differs, comparisons } = compare(join(scratch, "first"), second);
+  expect(differs).toEqual([]);
+  expect(
+    comparisons.map(({ decoding, success }) => [decoding, success?.difference.mean, success?.better, success?.worse]),
+  ).toEqual([["sampled", expect.closeTo(2 / 3), 2, 0]]);
+  const back = compare(second, join(scratch, "first")).comparisons[0];
+  expect([back?.success?.better, back?.success?.worse]).toEqual([0, 2]);
+});
+
+test("an evaluation that is ended keeps what was played, and says how it continues", async () => {
+  const controller = new AbortController();
+  const ended = evaluate(settings("silent", "fourth"), {
+    signal: controller.signal,
+    onEvent: (event) => {
+      if (event.type === "started") setTimeout(() => controller.abort(new Error("Ctrl-C")), 20);
+    },
+  });
+  await expect(ended).rejects.toThrow(RunError);
+  await expect(ended).rejects.toThrow(
+    `${join(scratch, "fourth")} is "interrupted". Episodes that have ended are kept: \`resume\` continues with them.`,
+  );
+  const { report } = await evaluate({
+    ...settings("echo", "fifth"),
+    evaluation: { ...settings("echo", "").evaluation, tasks: 1, k: 1 },
+  });
+  expect(report.evaluations.map(({ tasks: count }) => count)).toEqual([1, 1]);
+});
+
+test("without a folder the evaluation has a new one, named by world and model; without one to continue that is said", async () => {
+  const before = process.cwd();
+  process.chdir(mkdtempSync(join(tmpdir(), "retrograde-evaluate-")));
+  try {
+    const unnamed = (model: string) =>
+      evaluate({ ...settings(model, ""), out: undefined, evaluation: { tasks: 1, k: 1, greedy: false, player: { baseUrl } } });
+    for (const [model, name] of [
+      ["owner/says-a", "echo-says-a-1"],
+      ["owner/says-a", "echo-says-a-2"],
+      ["owner/it@v1", "echo-v1-1"],
+    ] as const)
+      expect((await unnamed(model)).folder).toBe(join(process.cwd(), "evaluations", name));
+    const resumed = evaluate({ ...settings("echo", ""), out: undefined }, { resume: true });
+    await expect(resumed).rejects.toThrow(
+      '--resume is "evaluations"; expected a folder with an unfinished evaluation. Name the evaluation\'s folder with --out, or start a new one without --resume.',
+    );
+  } finally {
+    process.chdir(before);
+  }
+});
+
+test("a split that is not there, no tasks, and unknown options are refused before anything is asked", async () => {
+  await expect(evaluate(settings("echo", "x", { split: "tset" }))).rejects.toThrow(/evaluation\.split is "tset"/);
+  await expect(evaluate(settings("echo", "x", { tasks: 0 }))).rejects.toThrow(
+    "evaluation.tasks is 0; expected at least one task to evaluate.",
+  );
+  await expect(evaluate(settings("echo", "x"), { onEvents: () => {} } as never)).rejects.toThrow(/onEvents/);
+  expect(existsSync(join(scratch, "x"))).toBe(false);
+});
