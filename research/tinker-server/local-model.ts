@@ -1,12 +1,10 @@
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { createLocalEngine, LocalEngine } from "../../extensions/local/engine.ts";
 import { adaptedConfig } from "../../extensions/local/held.ts";
-import { readAdapter, readAdapterSettings } from "../../extensions/local/model/adapter-folder.ts";
+import { readAdapter } from "../../extensions/local/model/adapter-folder.ts";
 import { initialAdapter, lastPart, linearModules } from "../../extensions/local/model/lora.ts";
 import { loadModel, type Model, readModelConfig } from "../../extensions/local/model/model-folder.ts";
 import { loadTokenizer } from "../../src/chat/tokenizer-folder.ts";
-import { ModelError } from "../../src/core/errors.ts";
 import { host } from "../../src/core/host.ts";
 import type { TokenId } from "../../src/core/trajectory.ts";
 import type { Engine } from "../../src/engines/engine.ts";
@@ -50,8 +48,6 @@ export interface ServedModel {
    * @param from a folder that `OpenedModel.saveWeights` wrote, or one in the same format: the weights to begin with. Default: the base's
    */
   open(trained: Trained, from?: string): Promise<OpenedModel>;
-  /** The adapter that a folder in PEFT format holds, or "full" for a model folder. @throws ModelError if it is neither */
-  describe(folder: string): Promise<Trained>;
 }
 
 /** Actions that are sampled at a time. */
@@ -98,11 +94,6 @@ export async function serveModel(name: string, folder: string, threads: number):
     modules: { attention: parts.filter((part) => !mlpParts.has(part)), mlp: parts.filter((part) => mlpParts.has(part)) },
     maxRank: Math.max(...linearModules(config).map(({ inputs, outputs }) => Math.min(inputs, outputs))),
     open: (trained, from) => (trained === "full" ? openWhole(from ?? folder) : openAdapter(trained, from)),
-    describe: async (at) => {
-      if (existsSync(join(at, "adapter_config.json"))) return { ...(await readAdapterSettings(at, config)), seed: 0 };
-      if (existsSync(join(at, "config.json"))) return "full";
-      throw new ModelError(`folder ${at}`, "no weights", { expected: "adapter_config.json (PEFT), or config.json (a model)" });
-    },
   };
 }
 

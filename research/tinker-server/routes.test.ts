@@ -31,7 +31,6 @@ function served() {
         },
       };
     },
-    describe: async () => "full",
   };
   const service = new Service({ models: [base], store: mkdtempSync(join(tmpdir(), "tinker-routes-")) });
   const raw = async (name: string, body: Buffer, contentType = "application/json"): Promise<Reply> => {
