@@ -1,6 +1,8 @@
 import { join } from "node:path";
+import { readAdapterSettings } from "../extensions/local/model/adapter-folder.ts";
+import { readModelConfig } from "../extensions/local/model/model-folder.ts";
 import type { TinkerEngine } from "../extensions/tinker/engine/engine.ts";
-import type { ServedModel } from "../research/tinker-server/local-model.ts";
+import type { ServedModel, Trained } from "../research/tinker-server/local-model.ts";
 import { resolveAlgorithm, runUpdate } from "../src/algorithms/algorithms.ts";
 import type { Policy } from "../src/core/policy.ts";
 import { randomStream } from "../src/core/random.ts";
@@ -21,6 +23,11 @@ export interface Parity {
   readonly after: number;
 }
 
+/** The adapter that a folder in PEFT format holds. */
+export async function adapterIn(folder: string, base: ServedModel): Promise<Trained> {
+  return { ...(await readAdapterSettings(folder, await readModelConfig(join(base.folder, "config.json")))), seed: 0 };
+}
+
 /**
  * One update of an algorithm on a server and in this process, from the same adapter and on the same batch.
  * @param remote a new model: its adapter is downloaded, and the local engine begins with it
@@ -29,7 +36,7 @@ export interface Parity {
 export async function parityOf(algorithm: object, remote: TinkerEngine, base: ServedModel, folder: string): Promise<Parity> {
   await remote.saveModel(folder);
   const adapter = join(folder, "adapter");
-  const { engine: local } = await base.open(await base.describe(adapter), adapter);
+  const { engine: local } = await base.open(await adapterIn(adapter, base), adapter);
   const groups = await sampledBy(local);
   const turns = groups.flatMap(({ trajectories }) => trajectories.flatMap((trajectory) => trajectory.turns));
   const scores = (engine: Engine) => engine.logprobs(turns, { temperature: 1 });

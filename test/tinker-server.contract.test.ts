@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 
 import type { TinkerModel } from "../extensions/tinker/client/index.ts";
 
+import { adapterIn } from "./tinker-parity.ts";
 import { adam, base, client, first, folder, second, server, signed, withModel } from "./tinker-server.fixture.ts";
 
 test("a saved state continues exactly in another model, and saved weights are a PEFT folder that the local engine loads", async () => {
@@ -31,7 +32,7 @@ test("a saved state continues exactly in another model, and saved weights are a 
     expect(files.trim().split("\n").sort()).toEqual(["adapter_config.json", "adapter_model.safetensors"]);
     execFileSync("mkdir", [join(folder, "peft")]);
     execFileSync("tar", ["xzf", join(folder, "peft.tar.gz"), "-C", join(folder, "peft")]);
-    const { engine } = await base.open(await base.describe(join(folder, "peft")), join(folder, "peft"));
+    const { engine } = await base.open(await adapterIn(join(folder, "peft"), base), join(folder, "peft"));
     const sample = { trajectory: "0", turn: 0, context: first.tokens.slice(0, 1), action: first.targets };
     expect(await engine.logprobs([sample], { temperature: 1 })).toEqual(expected);
     await engine.dispose();

@@ -19,17 +19,7 @@ import { researchReward } from "../arpo-protocol/reward.ts";
 import { researchTools, type WriteResults } from "../arpo-protocol/tools.ts";
 import { type DeepSearch, openDeepSearch } from "./deep-search.ts";
 import { mathEqual } from "./math-equal.ts";
-import {
-  type AnswerMetrics,
-  goldsOf,
-  lastLines,
-  mathMetrics,
-  noMetrics,
-  pairedCalls,
-  predictionOf,
-  qaMetrics,
-  withoutResults,
-} from "./metrics.ts";
+import { type AnswerMetrics, answerMetrics, pairedCalls, predictedIn, withoutResults } from "./metrics.ts";
 import { openQuestions, type Question, wordsOfQuestion } from "./questions.ts";
 import { searchOf } from "./search.ts";
 import { type DeepResearchSettings, deepResearchSettingsSchema } from "./settings.ts";
@@ -141,32 +131,16 @@ function episodeOf(
 /** The metrics of ARPO's evaluation. */
 const metricNames = ["em", "acc", "f1", "mathEqual"] as const satisfies readonly (keyof AnswerMetrics)[];
 
-function isMath({ ability }: Question, settings: DeepResearchSettings): boolean {
-  return (ability ?? settings.ability) === "math";
-}
-
-function predictedIn(response: string): string {
-  return predictionOf(response) || lastLines(response);
-}
-
-function metricsOf({ golds }: Question, prediction: string, math: boolean): AnswerMetrics {
-  if (prediction === "") return noMetrics;
-  return math
-    ? mathMetrics(prediction, golds[0] ?? "")
-    : qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0] ?? "") : golds);
-}
-
 /**
  * The reward of training, and the metrics of the evaluation. Success is a reward of 1 in the protocol of training, whose reward wants the format; in that of the
  * evaluation it is the equality of formulas, or of texts (em) for other questions, whatever the format.
  */
 function scoreOf(question: Question, response: string, settings: DeepResearchSettings): Score {
   const { golds } = question;
-  const math = isMath(question, settings);
+  const math = (question.ability ?? settings.ability) === "math";
   const grade = math && settings.grader === "by-ability" ? equality : tokenF1;
   const { reward, quality, verdict } = researchReward(response, golds, grade);
-  const prediction = predictedIn(response);
-  const metrics = metricsOf(question, prediction, math);
+  const metrics = answerMetrics(predictedIn(response), golds, math ? "math" : "qa");
   const right = math ? metrics.mathEqual : metrics.em;
   return {
     reward,

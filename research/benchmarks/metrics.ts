@@ -14,17 +14,13 @@ export interface AnswerMetrics {
   readonly mathEqual: number;
 }
 
-/** The metrics where there is no prediction at all. */
-export const noMetrics: AnswerMetrics = { em: 0, acc: 0, f1: 0, mathEqual: 0 };
+const noMetrics: AnswerMetrics = { em: 0, acc: 0, f1: 0, mathEqual: 0 };
 
-/** The metrics of mathematics. */
-export function mathMetrics(prediction: string, gold: string): AnswerMetrics {
-  return metricsOf(withoutCase(prediction), withoutCase(gold));
-}
-
-/** The metrics of questions: without articles, each the best over the golds. */
-export function qaMetrics(prediction: string, golds: readonly string[]): AnswerMetrics {
-  return golds
+/** The metrics of an answer: of mathematics by the first gold; of questions without articles, each the best over the golds. 0 without a prediction. */
+export function answerMetrics(prediction: string, golds: readonly string[], ability: "math" | "qa"): AnswerMetrics {
+  if (prediction === "") return noMetrics;
+  if (ability === "math") return metricsOf(withoutCase(prediction), withoutCase(golds[0] ?? ""));
+  return (golds.length === 1 ? goldsOf(golds[0]) : golds)
     .map((gold) => metricsOf(withoutArticles(prediction), withoutArticles(gold)))
     .reduce(
       (best, each) => ({
@@ -51,8 +47,7 @@ function wordsOf(normalised: string): string[] {
 }
 
 /** A gold answer that is written as a list is split at its commas; quotes stay on the parts, as in the published code. */
-export function goldsOf(gold: string | readonly string[]): readonly string[] {
-  if (typeof gold !== "string") return gold;
+export function goldsOf(gold: string): readonly string[] {
   return gold.startsWith("[")
     ? gold
         .replace(/^[[\]]+|[[\]]+$/g, "")
@@ -88,9 +83,9 @@ function between(opening: string, text: string): string | undefined {
   return text.startsWith(opening) && text.endsWith("}") ? text.slice(opening.length, -1) : undefined;
 }
 
-/** Returns the text that is evaluated where there is no prediction. */
-export function lastLines(output: string, count = 5): string {
-  return trim(output.replaceAll("\n\n", "\n")).split("\n").slice(-count).join("\n");
+/** Returns the prediction of a response; its last five lines where there is none. */
+export function predictedIn(output: string): string {
+  return predictionOf(output) || trim(output.replaceAll("\n\n", "\n")).split("\n").slice(-5).join("\n");
 }
 
 /** Calls with both of their tags: how the published evaluation counts them, for whoever compares numbers with it. Our runs count calls that were made. */

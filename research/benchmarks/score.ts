@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type FileRecord, textOrNumber } from "../../extensions/tools/records.ts";
 import { EnvError } from "../../src/core/errors.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
-import { type AnswerMetrics, goldsOf, lastLines, mathMetrics, noMetrics, predictionOf, qaMetrics } from "./metrics.ts";
+import { answerMetrics, predictedIn } from "./metrics.ts";
 import type { Question } from "./questions.ts";
 
 const text = z.string();
@@ -89,7 +89,7 @@ export async function judgePrediction(
 }
 
 function scoreLine({ id, golds, prediction }: PredictionLine, ability: "math" | "qa"): AnswerVerdict {
-  const { em, acc, f1, mathEqual } = prediction === "" ? noMetrics : metricsOf(prediction, golds, ability);
+  const { em, acc, f1, mathEqual } = answerMetrics(prediction, golds, ability);
   return { id, prediction, em, acc, f1, math_equal: mathEqual, score: ability === "math" ? mathEqual : f1 };
 }
 
@@ -105,13 +105,8 @@ function readPrediction({ value, where }: FileRecord, questions: ReadonlyMap<str
   // Runs of a question may name it in different ways.
   const known = questions?.get(question ?? "") ?? questions?.get(id ?? "");
   const golds = goldsOfLine(where, line, known, questions !== undefined);
-  const prediction = own ?? (predictionOf(written ?? "") || lastLines(written ?? ""));
+  const prediction = own ?? predictedIn(written ?? "");
   return { id: known?.question ?? id ?? question ?? where, question: known?.question ?? question, golds, prediction };
-}
-
-function metricsOf(prediction: string, golds: readonly string[], ability: "math" | "qa"): AnswerMetrics {
-  if (ability === "math") return mathMetrics(prediction, golds[0] ?? "");
-  return qaMetrics(prediction, golds.length === 1 ? goldsOf(golds[0] ?? "") : golds);
 }
 
 function goldsOfLine(

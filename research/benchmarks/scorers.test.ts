@@ -6,7 +6,7 @@ import { normalisedWords, tokenF1 } from "../arpo-protocol/answer-text.ts";
 import { lastBox } from "../arpo-protocol/box.ts";
 import { researchReward } from "../arpo-protocol/reward.ts";
 import { mathEqual } from "./math-equal.ts";
-import { goldsOf, gsm8kAnswer, lastLines, mathMetrics, pairedCalls, predictionOf, qaMetrics, withoutResults } from "./metrics.ts";
+import { answerMetrics, goldsOf, gsm8kAnswer, pairedCalls, predictedIn, predictionOf, withoutResults } from "./metrics.ts";
 import { scorePrediction } from "./score.ts";
 
 interface RewardCase {
@@ -57,13 +57,14 @@ test.each(golden.reward)("the reward of the published code: $id", ({ response, g
 
 const evaluators: Readonly<Record<string, (input: EvaluationCase["input"]) => Readonly<Record<string, unknown>>>> = {
   extractPrediction: ({ output }) => ({ prediction: predictionOf(output) }),
-  mathMetrics: ({ prediction, reference }) => named(mathMetrics(prediction, reference)),
-  qaMetrics: ({ prediction, references }) => named(qaMetrics(prediction, goldsOf(references))),
+  mathMetrics: ({ prediction, reference }) => named(answerMetrics(prediction, [reference], "math")),
+  qaMetrics: ({ prediction, references }) =>
+    named(answerMetrics(prediction, typeof references === "string" ? goldsOf(references) : references, "qa")),
   countToolCalls: ({ text, tag }) => ({ count: pairedCalls(text, tag === "python" ? "python" : "search") }),
   stripResults: ({ text }) => ({ text: withoutResults(text) }),
   gsm8kGold: ({ solution }) => ({ answer: gsm8kAnswer(solution) }),
 };
-const named = ({ mathEqual, ...rest }: ReturnType<typeof mathMetrics>) => ({ ...rest, math_equal: mathEqual });
+const named = ({ mathEqual, ...rest }: ReturnType<typeof answerMetrics>) => ({ ...rest, math_equal: mathEqual });
 
 test.each(golden.evaluation)("the evaluation of the published code: $id, $kind", ({ kind, input, expected }) => {
   const result = evaluators[kind](input);
@@ -182,6 +183,6 @@ test("what is evaluated of a text that breaks off, of lists, of results", () => 
 });
 
 test("without a prediction the last five lines are evaluated", () => {
-  expect(lastLines("1\n2\n\n3\n4\n5\n6\n")).toBe("2\n3\n4\n5\n6");
-  expect(lastLines("only")).toBe("only");
+  expect(predictedIn("1\n2\n\n3\n4\n5\n6\n")).toBe("2\n3\n4\n5\n6");
+  expect(predictedIn("only")).toBe("only");
 });

@@ -1,7 +1,6 @@
 import { HttpError } from "../../extensions/http/http-error.ts";
 import type { Datum, ForwardBackwardCall, ForwardBackwardResult } from "../../extensions/tinker/client/data.ts";
 import type { Weights } from "../../src/core/policy.ts";
-import { present } from "../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
 import type { Engine } from "../../src/engines/engine.ts";
 import type { ServedModel } from "./local-model.ts";
@@ -46,19 +45,18 @@ export async function runPass(
     return runs.map((ofDatum) => {
       const values: number[] = [];
       for (const { at } of ofDatum) {
-        const row = present(rows[next++], "the log-probs of a run");
-        for (const [j, t] of at.entries()) values[t] = present(row[j], "the log-prob of a target");
+        const row = rows[next++];
+        for (const [j, t] of at.entries()) values[t] = row[j];
       }
       return values;
     });
   };
-  const scatter = (rows: Weights) =>
-    rows.flatMap((row, i) => present(runs[i], "a datum").map(({ at }) => at.map((t) => present(row[t], "a weight"))));
+  const scatter = (rows: Weights) => rows.flatMap((row, i) => runs[i].map(({ at }) => at.map((t) => row[t])));
 
   let metrics: Record<string, number> = {};
   const weigh = (logprobs: readonly (readonly number[])[]): Weights => {
     const evaluated = logprobs.map((row, i) => {
-      const { inputs = {} } = present(data[i], "a datum");
+      const { inputs = {} } = data[i];
       return evaluateLoss(lossFn, { logprobs: row, inputs, config });
     });
     metrics = { "loss:sum": evaluated.reduce((sum, each) => sum + each.loss, 0) };

@@ -59,8 +59,7 @@ function served() {
     await result(made);
     return { session_id, model_id: String(made.model_id) };
   };
-  const pass = async (model_id: string, seqId: number, forwardOnly = false) => {
-    const data = [{ tokens: [1, 2], targets: [2, 3] }];
+  const pass = async (model_id: string, seqId: number, forwardOnly = false, data = [{ tokens: [1, 2], targets: [2, 3] }]) => {
     const body = encodeForwardBackward({ modelId: model_id, seqId, data, lossFn: "cross_entropy", config: {}, forwardOnly });
     const reply = await raw("forward_backward", Buffer.from(body), "application/x-protobuf; v=1");
     return ("json" in reply ? reply.json : {}) as Record<string, unknown>;
@@ -197,6 +196,28 @@ test("passes and steps: log-probs of the targets, the summed loss, the gradient'
   expect(await result(await post("optim_step", { model_id, seq_id: 4, adam_params: {} }))).toEqual({
     metrics: { grad_norm: 0, learning_rate: 1e-4 },
   });
+});
+
+test("a refused pass keeps the step behind it from running, unless it was to be forward alone", async () => {
+  const { post, result, model, pass, refused } = served();
+  for (const forwardOnly of [true, false]) {
+    const { model_id } = await model();
+    const step = (seq_id: number) => post("optim_step", { model_id, seq_id, adam_params: {} }).then(result);
+    await result(await pass(model_id, 1));
+    await expect(pass(model_id, 2, forwardOnly, [])).rejects.toThrow('data is "empty"; expected at least one datum');
+    const stepped = await step(3);
+    if (forwardOnly) expect(stepped).toEqual({ metrics: { grad_norm: expect.any(Number), learning_rate: 1e-4 } });
+    else
+      expect(stepped).toEqual({
+        category: "user",
+        error: expect.stringMatching(
+          /^optim_step is "behind a forward_backward that failed"; expected a gradient.*Send the pass again, and then the step\. The pass failed because: data is "empty"/s,
+        ),
+      });
+    // The refusal was said once: the next step runs.
+    expect(await step(4)).toMatchObject({ metrics: {} });
+    expect(await refused("optim_step", { model_id: "m", adam_params: {} })).toMatchObject({ status: 404 });
+  }
 });
 
 test("weights are saved to continue, under a name that is used once, and loaded into the next model with its optimiser", async () => {

@@ -57,6 +57,7 @@ test.each([{ temperature: 1, top_k: 2 }, { temperature: 0, top_p: 0.5 }, { tempe
   "candidates are given with %j, whose log-probs are the model's",
   (params) => {
     expect(asked(params, { topk_sample_logprobs: 3 }).top).toBe(3);
+    expect(asked({ temperature: 0.5, top_k: 2, top_p: 0.5 }).top).toBe(0);
   },
 );
 

@@ -2,7 +2,6 @@ import { randomInt } from "node:crypto";
 import { setMaxListeners } from "node:events";
 import { HttpError } from "../../extensions/http/http-error.ts";
 import type { SampledSequence, SampleResult, TopLogprobs } from "../../extensions/tinker/client/data.ts";
-import { present } from "../../src/core/present.ts";
 import type { ActionInContext, TokenId } from "../../src/core/trajectory.ts";
 import type { SampleRequest } from "../../src/engines/engine.ts";
 import type { ServedModel } from "./local-model.ts";
@@ -85,10 +84,7 @@ export async function drawSamples(sampler: OpenSampler, call: CheckedSample, sig
         logprobs:
           temperature === 0 || temperature === 1
             ? row
-            : row.map(
-                (lp) =>
-                  temperature * lp + present(modelLogprobs[t], "a log-prob") - temperature * present(logprobs[t], "a log-prob"),
-              ),
+            : row.map((lp) => temperature * lp + modelLogprobs[t] - temperature * logprobs[t]),
       })),
     };
   });
