@@ -179,6 +179,27 @@ test("a client's errors: another server, no JSON, no answer, and whether the con
   answers = { "/retrograde": 404 };
   await expect(client.requireToken("mine", 2_000)).rejects.toBeInstanceOf(OtherServer);
   await expect(new WorldClient("http://127.0.0.1:9", 2_000).requireToken("mine", 2_000)).rejects.toBeInstanceOf(WorldError);
+  const failure = (path: string, answer: string | number, ask: () => Promise<unknown>) => {
+    answers = { [path]: answer };
+    return ask().catch(({ message, lost }: WorldError) => [message, lost]);
+  };
+  expect(await failure("/execute", 500, () => client.execute("t", "c"))).toEqual([
+    `/execute of ${url} answered 500 it broke`,
+    false,
+  ]);
+  expect(await failure("/execute", "x".repeat(17 * 2 ** 20), () => client.execute("t", "c"))).toEqual([
+    expect.stringMatching(/^\/execute of .* answered .*16777216|^\/execute of .* answered .*MiB/),
+    false,
+  ]);
+  expect(await failure("/evaluate", '{"output": {"success": true, "num_tests": -1}}', () => client.evaluate("t"))).toEqual([
+    expect.stringContaining("/evaluate of "),
+    false,
+  ]);
+  answers = {};
+  const slow = new WorldClient("http://127.0.0.1:9", 2_000);
+  expect(await slow.completed("t").catch(({ message }: WorldError) => message)).toMatch(
+    /^\/task_completed of http:\/\/127\.0\.0\.1:9: /,
+  );
 });
 
 test("servers elsewhere are asked before the first episode, and named where they do not answer", async () => {

@@ -3,7 +3,7 @@ import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import type { Diagnosis } from "../../src/environments/environment.ts";
 import type { AppworldData } from "./data.ts";
 import { setupCommands, testedVersion } from "./places.ts";
-import { WorldPool } from "./pool.ts";
+import { type PoolOptions, WorldPool } from "./pool.ts";
 import type { AppworldSettings } from "./settings.ts";
 
 interface Places {
@@ -11,13 +11,24 @@ interface Places {
   readonly root: string;
 }
 
+/** Starts Python for the probe, and a server. */
+interface Programs {
+  readonly probe: typeof runPython;
+  readonly startProgram?: PoolOptions["startProgram"];
+}
+
 /** Looks at all that AppWorld needs on this machine, in the order in which it is installed. */
-export async function diagnose(places: Places, data: AppworldData, settings: AppworldSettings): Promise<Diagnosis[]> {
+export async function diagnose(
+  places: Places,
+  data: AppworldData,
+  settings: AppworldSettings,
+  { probe, startProgram }: Programs = { probe: runPython },
+): Promise<Diagnosis[]> {
   const commands = setupCommands(places.root);
-  const installed = settings.urls === undefined ? await checkPackage(places, commands.install) : undefined;
+  const installed = settings.urls === undefined ? [packageOf(places.python, await probe(places.python), commands.install)] : [];
   const found = checkData(data, commands.data);
-  const ready = installed?.state !== "bad" && found.state !== "bad";
-  return [...(installed === undefined ? [] : [installed]), found, ready ? await checkServer(places, settings) : notTried];
+  const ready = [...installed, found].every(({ state }) => state !== "bad");
+  return [...installed, found, ready ? await checkServer({ ...places, startProgram }, settings) : notTried];
 }
 
 const notTried: Diagnosis = { name: "AppWorld server", state: "doubtful", text: "not tried: something above is missing" };
@@ -31,9 +42,8 @@ assert importlib.util.find_spec("appworld.apps.simple_note") is not None, "appwo
 print(version)
 `;
 
-async function checkPackage({ python }: Places, install: string): Promise<Diagnosis> {
+function packageOf(python: string, { output, problem }: Awaited<ReturnType<typeof runPython>>, install: string): Diagnosis {
   const name = "AppWorld package";
-  const { output, problem } = await runPython(python);
   if (problem !== undefined) {
     const missing = /PackageNotFoundError|No package metadata/.test(problem) ? "the package appworld is not installed" : problem;
     return { name, state: "bad", text: `${python}: ${missing}`, advice: install };
@@ -67,7 +77,7 @@ function checkData(data: AppworldData, download: string): Diagnosis {
 
 /** Starts one server, or asks those that are running. */
 async function checkServer(
-  places: Places,
+  places: Places & Pick<PoolOptions, "startProgram">,
   { servers, urls, port, startTimeoutMs, timeoutMs }: AppworldSettings,
 ): Promise<Diagnosis> {
   const name = "AppWorld server";
