@@ -59,3 +59,41 @@ test("a batch that came out small has no empty mini-batch", () => {
 test("DAPO alone samples more than one batch", () => {
   expect(kindsWhere((config) => maxBatchesOf(config) > 1)).toEqual(["dapo"]);
 });
+
+test("distillation scores with the model that it names, and runs with rewards need what advantages ask of them", () => {
+  const custom = (advantage: object) => resolveAlgorithm({ kind: "custom", advantage, update: { kind: "reinforce" } });
+  const distilled = factsOf(custom({ kind: "distillation", teacher: "some/model" }));
+  expect(distilled.model).toEqual({ name: "some/model", setting: "advantage.teacher" });
+  const modelScores = async () => [[-1]];
+  const parts = { groups: [], maxLength: 9, scores: async () => [], demonstration: expect.unreachable, warn: expect.unreachable };
+  expect(distilled.teacher?.({ ...parts, modelScores } as never)).toBe(modelScores);
+  expect(() => distilled.teacher?.(parts as never)).toThrow("the teacher's scores is missing");
+  expect(factsOf(custom({ kind: "group-relative" }))).toMatchObject({ model: undefined, teacher: undefined });
+  expect(() => custom({ kind: "distillation", teacher: "" })).toThrow("algorithm.advantage.teacher");
+  const run = { rewards: ["environment", "form"], branching: false, klInReward: false };
+  const unmet = (advantage: object, changes: object = {}) => factsOf(custom(advantage)).unmet({ ...run, ...changes });
+  expect(unmet({ kind: "gdpo", weights: { form: 1 } })).toBeUndefined();
+  expect(unmet({ kind: "gdpo", weights: { form: 1 } }, { klInReward: true })).toEqual({
+    ...{ setting: "advantage.kind", value: "gdpo" },
+    expected: 'algorithm.klIn "loss": a KL in the reward belongs to no single one',
+  });
+  expect(unmet({ kind: "carl" })).toEqual({
+    ...{ setting: "advantage.kind", value: "off" },
+    expected: "rollout.branching with settings: it compares the branches of a rollout",
+  });
+  expect(unmet({ kind: "carl" }, { branching: true })).toBeUndefined();
+});
+
+test("seeupo-code brings its optimiser; the mini-batches of a kind are those of its settings", () => {
+  expect(defaultsOf("seeupo-code")).toEqual({ optimizer: { beta2: 0.999, weightDecay: 0.01 }, miniBatches: 1 });
+  expect(defaultsOf("seeupo")).toEqual({ miniBatches: 1 });
+  expect(defaultsOf("ppo")).toEqual({ miniBatches: 4 });
+  expect(defaultsOf("dapo")).toEqual({ miniBatches: 16 });
+  expect(defaultsOf("none")).toEqual({ miniBatches: 1 });
+  expect(factsOf(resolveAlgorithm({ kind: "seeupo", klCoef: 0.1 })).capabilities).toEqual(["reference"]);
+  expect(factsOf(resolveAlgorithm({ kind: "ppo", klCoef: 0.1, entropyCoef: 0.1 })).capabilities).toEqual([
+    ...["reference", "critic", "entropy-gradient"],
+  ]);
+  expect(factsOf(resolveAlgorithm("sft"))).toMatchObject({ capabilities: [], creditsRoles: false, trainsSharedTurnsOnce: false });
+  expect(factsOf(resolveAlgorithm("sft")).unmet({ rewards: [], branching: false, klInReward: false })).toBeUndefined();
+});

@@ -1,12 +1,14 @@
 import { expect, test } from "vitest";
 import { expectClose } from "../../../test/algorithms/golden.ts";
 import { groupOf, TablePolicy } from "../../../test/algorithms/table-policy.ts";
+import { Context } from "../../core/context.ts";
 import { EngineError } from "../../core/errors.ts";
 import type { Policy } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
-import type { ActionInContext } from "../../core/trajectory.ts";
+import type { ActionInContext, Trajectory } from "../../core/trajectory.ts";
 import { resolveConfig } from "../../training/config/config.ts";
 import { resolveAlgorithm, runUpdate } from "../algorithms.ts";
+import type { StepParts } from "./advantage.ts";
 import { selfDistillationKind } from "./self-distillation.ts";
 
 const algorithm = { kind: "custom", advantage: { kind: "self-distillation" }, update: { kind: "reinforce" } } as const;
@@ -63,4 +65,27 @@ test("over ten steps the policy comes to what it is with the demonstration, thou
   // KL of (½, ½) to σ(2) = 0.8808: ½ ln(½/0.8808) + ½ ln(½/0.1192) = 0.4338. Four standard errors of 500 draws: 4·(½·2)/√500.
   expect(Math.abs(gaps[0] - 0.4338)).toBeLessThan(4 / Math.sqrt(500));
   for (const gap of gaps.slice(-3)) expect(Math.abs(gap)).toBeLessThan(0.1);
+});
+
+test("contexts without room for a demonstration are counted, and one without a task's is scored as it is", async () => {
+  const warned: string[] = [];
+  const scored: number[] = [];
+  const trajectory = { id: "a", task: "t" } as Trajectory;
+  const parts: StepParts = {
+    groups: [{ id: "g", trajectories: [trajectory] }],
+    maxLength: 6,
+    scores: async (samples) => {
+      scored.push(...samples.map(({ context }) => context.length));
+      return [];
+    },
+    demonstration: async () => Context.of([7, 8]),
+    warn: (message) => warned.push(message),
+  };
+  const scores = await selfDistillationKind.teacher?.(parts, {});
+  const sample = (id: string, length: number) => ({ trajectory: id, turn: 0, context: Array(length).fill(1), action: [2] });
+  await scores?.([sample("a", 3)]);
+  expect([scored, warned]).toEqual([[5], []]);
+  await scores?.([sample("a", 4), sample("a", 1), sample("b", 1)]);
+  expect(scored.slice(1)).toEqual([4, 3, 1]);
+  expect(warned).toEqual(["2 of 3 contexts leave no room for a demonstration (6 tokens), and teach nothing."]);
 });
