@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { MetricTally } from "./glossary.ts";
+import { capabilityMeanings } from "../core/policy.ts";
+import { MetricTally, updateMetrics } from "./glossary.ts";
 import { Spread } from "./metrics.ts";
 
 test("steps fold into one record by the rule of each metric", () => {
@@ -15,4 +16,9 @@ test("spread of values", () => {
   for (const value of [3, -1, 4]) spread.add(value);
   expect([spread.min, spread.mean, spread.max]).toEqual([-1, 2, 4]);
   expect(new Spread().mean).toBeNaN();
+});
+
+test("every metric and every capability says what it is", () => {
+  for (const [name, { meaning }] of Object.entries(updateMetrics)) expect(meaning, name).toMatch(/^\S.{10,}\.$/s);
+  for (const [name, meaning] of Object.entries(capabilityMeanings)) expect(meaning, name).toMatch(/^[a-z].{10,}[^.]$/s);
 });

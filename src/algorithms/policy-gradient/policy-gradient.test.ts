@@ -503,3 +503,33 @@ describe("tokens of advantage 0", () => {
     ),
   );
 });
+
+test("turns of groups without signal cost no pass, of a trajectory with one all of its turns do", async () => {
+  const none = groupOf("none", [
+    { reward: 1, turns: [turn(1, [2, 3]), turn(0, [1])] },
+    { reward: 1, turns: [turn(1, [2])] },
+  ]);
+  const whole = { kind: "custom", advantage: { kind: "group-relative" }, update: { kind: "gmpo" } };
+  const passes = async (settings: Record<string, unknown>) => {
+    const { policy } = await updated({ table: world.table, groups: [...shortGroups, none] }, settings);
+    return policy.passes.knownWeights + policy.passes.forwardBackward;
+  };
+  const [turns] = [shortGroups.flatMap(({ trajectories }) => trajectories.flatMap((each) => each.turns)).length];
+  expect(await passes(whole)).toBe(turns);
+  expect(await passes({ kind: "grpo" })).toBe(turns);
+  // A bonus on entropy moves every token, whatever its advantage is.
+  expect(await passes({ kind: "grpo", entropyCoef: 0.1 })).toBe(turns + 3);
+});
+
+test("fewer groups than mini-batches: each is one of its own, and the critic is asked for no empty one", async () => {
+  const critic = new TableCritic(values0, 0.5);
+  const pass = critic.forwardBackward.bind(critic);
+  const asked: number[] = [];
+  critic.forwardBackward = (samples, decide) => {
+    asked.push(samples.length);
+    return pass(samples, decide);
+  };
+  const policy = new TablePolicy(world.table, 3, critic);
+  await policyGradientUpdate(policy, world.groups, configWith({ kind: "ppo", miniBatches: 4, epochs: 2 }), randomStream(5));
+  expect(asked.toSorted()).toEqual([3, 3, 5, 5]); // the turns of two groups, twice
+});

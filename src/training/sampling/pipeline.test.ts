@@ -16,6 +16,7 @@ import type { UserConfig } from "../config/user-config.ts";
 import type { TrainingEvent } from "../record/events.ts";
 import { small as ofRecord } from "../record.fixture.ts";
 import { train } from "../trainer.ts";
+import { RolloutPipeline } from "./pipeline.ts";
 
 const small: UserConfig = {
   ...ofRecord,
@@ -213,4 +214,55 @@ test("training raises the reward, by rollouts that are two steps old", async () 
   const rewards = readMetrics(folder).map(({ metrics }) => Number(metrics.reward));
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   expect(mean(rewards.slice(-5))).toBeGreaterThan(mean(rewards.slice(0, 5)) + 0.2);
+});
+
+/** A pipeline by itself, and the events that it has passed on. */
+async function opened(changes: UserConfig, environment: Environment = lettersEnvironment()) {
+  const config = resolveConfig(small, changes);
+  const events: TrainingEvent[] = [];
+  const engine = new TableEngine(lettersVocabulary);
+  const args = { config, engine, chat: lettersChat(), environment, onEvent: (event: TrainingEvent) => events.push(event) };
+  const progress = { step: 0, position: 0, episodes: 0, toolCalls: 0, sampledTokens: 0, wallSeconds: 0, peakRssMb: 0 };
+  return { pipeline: await RolloutPipeline.open(args, progress, undefined), events, engine };
+}
+const later = () => new Promise<void>((resolve) => setTimeout(resolve, 20));
+
+test("what a batch reports in the background is held until the trainer waits for it, and one progress of many", async () => {
+  const { pipeline, events } = await opened(ahead(1, { rollout: { tasksPerStep: 2, groupSize: 2 } }));
+  await later();
+  expect(events).toEqual([]);
+  const first = await pipeline.take(1);
+  const tokens = first.sampledTokens;
+  expect(events).toEqual([
+    { type: "phase", phase: "rollout", step: 1, total: 4 },
+    { type: "progress", phase: "rollout", done: 4, total: 4, tokens },
+  ]);
+  expect(first).toMatchObject({ tasks: 2, ahead: { staleness: 0, gap: { samplerGapMax: 0 } } });
+  const second = await pipeline.take(2);
+  expect(second.ahead?.staleness).toBe(1);
+  expect(events.slice(2).map((event) => "step" in event && event.step)).toEqual([2, false]);
+  await expect(pipeline.take(9)).rejects.toThrow("the rollouts of step 9 is missing");
+  await pipeline.close();
+});
+
+test("warnings of a batch in the background are passed on at once, its progress live once it is waited for", async () => {
+  const none = { ...lettersEnvironment() };
+  const silent: Environment = {
+    ...none,
+    start: async (task, seed) => ({ ...(await none.start(task as never, seed)), score: () => ({ reward: 1 }) }),
+  };
+  const dapo = { algorithm: { kind: "dapo", miniBatches: 1, dynamicSampling: { maxBatches: 2 } } } as const;
+  const { pipeline, events } = await opened(ahead(1, { ...dapo, rollout: { tasksPerStep: 2, groupSize: 2 } }), silent);
+  await later();
+  const warned = events.flatMap((event) => (event.type === "warning" ? [event.message] : []));
+  expect(warned).toEqual(
+    [1, 2].map(
+      (step) =>
+        `Step ${step}: after 2 batches (algorithm.dynamicSampling.maxBatches) only 0 of 2 groups have returns that differ; ` +
+        "the update learns from these alone. The tasks are too easy or too hard.",
+    ),
+  );
+  const { tasks, chosen, trained, ahead: measured } = await pipeline.take(1);
+  expect([tasks, chosen.length, trained, measured?.gap.samplerGapMax]).toEqual([4, 4, [], 0]);
+  await pipeline.close();
 });

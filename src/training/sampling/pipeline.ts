@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { maxBatchesOf } from "../../algorithms/algorithms.ts";
 import { EngineError } from "../../core/errors.ts";
+import { present } from "../../core/present.ts";
 import type { Turn } from "../../core/trajectory.ts";
 import type { FrozenPolicy } from "../../engines/engine.ts";
 import type { Progress } from "../../runs/records.ts";
@@ -14,10 +15,8 @@ import type { RolloutSource, StepRollouts } from "./step-rollouts.ts";
 /** A step's rollouts in the making, or made. */
 interface Ahead {
   readonly step: number;
-  /** Training steps that the weights which sample had seen. */
-  readonly weightsOf: number;
   readonly policy: FrozenPolicy;
-  readonly events: HeldEvents;
+  readonly events: ReturnType<typeof heldEvents>;
   readonly sampled: Promise<Sampled>;
 }
 
@@ -67,19 +66,20 @@ export class RolloutPipeline implements RolloutSource {
 
   async take(step: number): Promise<StepRollouts> {
     const { config, engine } = this.#args;
-    const batch = this.#batches.find((ahead) => ahead.step === step);
-    if (batch === undefined) throw new RangeError(`rollouts of step ${step} are not being sampled`);
+    const batch = present(
+      this.#batches.find((ahead) => ahead.step === step),
+      `the rollouts of step ${step}`,
+    );
     const { policy, events } = batch;
     const started = performance.now();
     events.release();
     const sampled = await batch.sampled;
     const waitedSeconds = (performance.now() - started) / 1000;
-    const staleness = step - 1 - batch.weightsOf;
-    requireFrozen(sampled, policy, { staleness, bound: config.rollout.ahead });
+    requireFrozen(sampled, policy);
     const { sampledTokens } = policy.takeStats();
     const gap = await gapOf(sampled, policy, config.rollout.temperature, gapLimit(config.limits.logprobGap, engine.info));
     engine.takeStats(); // what was scored here is no training
-    return { ...sampled, sampledTokens, ahead: { staleness, gap, waitedSeconds } };
+    return { ...sampled, sampledTokens, ahead: { staleness: Math.min(step - 1, config.rollout.ahead), gap, waitedSeconds } };
   }
 
   /** The weights after a step are those that sample for the step after the next n. */
@@ -113,8 +113,8 @@ export class RolloutPipeline implements RolloutSource {
 
   #begin(step: number, policy: FrozenPolicy): void {
     const { config } = this.#args;
-    const { ahead, tasksPerStep } = config.rollout;
-    const events = new HeldEvents(this.#args.onEvent);
+    const { tasksPerStep } = config.rollout;
+    const events = heldEvents(this.#args.onEvent);
     const start = this.#position;
     const sampled = start.then((position) => sampleGroups({ ...this.#args, onEvent: events.tell }, policy, step, position));
     // How many tasks dynamic sampling takes is known once it has ended.
@@ -122,7 +122,7 @@ export class RolloutPipeline implements RolloutSource {
     this.#position = Promise.all([start, size]).then(([position, tasks]) => position + tasks);
     // Whoever takes the batch meets its error; until then nobody handles it.
     for (const promise of [sampled, this.#position]) promise.catch(() => {});
-    this.#batches.push({ step, weightsOf: Math.max(0, step - 1 - ahead), policy, events, sampled });
+    this.#batches.push({ step, policy, events, sampled });
   }
 }
 
@@ -130,38 +130,25 @@ export class RolloutPipeline implements RolloutSource {
  * Passes on what a batch reports while it is sampled in the background: warnings at once, its phases and progress once the trainer
  * waits for it, so that listeners see one phase after the other.
  */
-class HeldEvents {
-  readonly tell: OnEvent;
-  readonly #onEvent: OnEvent;
-  #buffered: TrainingEvent[] | undefined = [];
-
-  constructor(onEvent: OnEvent) {
-    this.#onEvent = onEvent;
-    this.tell = (event) => {
-      if (this.#buffered === undefined || (event.type !== "phase" && event.type !== "progress")) return onEvent(event);
+function heldEvents(onEvent: OnEvent): { readonly tell: OnEvent; release(): void } {
+  let held: TrainingEvent[] | undefined = [];
+  return {
+    tell: (event) => {
+      if (held === undefined || (event.type !== "phase" && event.type !== "progress")) return onEvent(event);
       // Of several progress events in a row only the last one says something.
-      if (event.type === "progress" && this.#buffered.at(-1)?.type === "progress") this.#buffered.pop();
-      this.#buffered.push(event);
-    };
-  }
-
-  release(): void {
-    const buffered = this.#buffered ?? [];
-    this.#buffered = undefined;
-    for (const event of buffered) this.#onEvent(event);
-  }
+      if (event.type === "progress" && held.at(-1)?.type === "progress") held.pop();
+      held.push(event);
+    },
+    release: () => {
+      const waiting = held ?? [];
+      held = undefined;
+      for (const event of waiting) onEvent(event);
+    },
+  };
 }
 
-/** @throws EngineError where a turn was not sampled by the frozen weights, or these are older than the bound allows */
-function requireFrozen(
-  { groups }: Sampled,
-  { weightVersion }: FrozenPolicy,
-  { staleness, bound }: { readonly staleness: number; readonly bound: number },
-): void {
-  if (staleness > bound)
-    throw new EngineError("the staleness of rollouts", staleness, {
-      expected: `at most ${bound} training steps (rollout.ahead)`,
-    });
+/** @throws EngineError where a turn was not sampled by the frozen weights */
+function requireFrozen({ groups }: Sampled, { weightVersion }: FrozenPolicy): void {
   const mismatched = turnsOf({ groups }).find((turn) => turn.weightVersion !== weightVersion);
   if (mismatched === undefined) return;
   throw new EngineError(
