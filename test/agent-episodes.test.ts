@@ -226,6 +226,34 @@ test("the process is changed once, whoever uses it, and put back with the last",
   await next.end();
 });
 
+test("what the process had is put back, and another's wrapper around ours stays", async () => {
+  const global = globalThis as { AI_SDK_DEFAULT_PROVIDER?: unknown };
+  const { fetch } = globalThis;
+  const own = { OPENAI_MODEL: process.env.OPENAI_MODEL, tracing: process.env.OPENAI_AGENTS_DISABLE_TRACING };
+  const provider = { own: true };
+  process.env.OPENAI_MODEL = "mine";
+  global.AI_SDK_DEFAULT_PROVIDER = provider;
+  try {
+    const one = await interceptModels();
+    expect([process.env.OPENAI_MODEL, process.env.OPENAI_AGENTS_DISABLE_TRACING]).toEqual(["retrograde", "1"]);
+    expect(global.AI_SDK_DEFAULT_PROVIDER).not.toBe(provider);
+    await one.end();
+    expect([process.env.OPENAI_MODEL, process.env.OPENAI_AGENTS_DISABLE_TRACING]).toEqual(["mine", own.tracing]);
+    expect(global.AI_SDK_DEFAULT_PROVIDER).toBe(provider);
+    const two = await interceptModels();
+    const ours = globalThis.fetch;
+    const wrapper: typeof fetch = (...given) => ours(...given);
+    globalThis.fetch = wrapper;
+    await two.end();
+    expect(globalThis.fetch).toBe(wrapper);
+  } finally {
+    globalThis.fetch = fetch;
+    delete global.AI_SDK_DEFAULT_PROVIDER;
+    if (own.OPENAI_MODEL === undefined) delete process.env.OPENAI_MODEL;
+    else process.env.OPENAI_MODEL = own.OPENAI_MODEL;
+  }
+});
+
 test("two evaluations at once have each its own model, whose name agents know by a constant one", async () => {
   const models = await Promise.all(["good", "bad"].map((word) => echoServer(word)));
   const tasks = Array.from({ length: 8 }, (_, n) => ({ prompt: `question ${n}` }));
