@@ -8,6 +8,7 @@ import { protocolCommands } from "../research/protocol/cli/commands.ts";
 import { studyCommands } from "../research/study/cli/commands.ts";
 import { tinkerServerCommands } from "../research/tinker-server/cli/commands.ts";
 import type { CommandTools } from "../src/cli/command-tools.ts";
+import { type Mode, modesOf } from "../src/cli/modes.ts";
 
 const research = [benchmarkCommands, labCommands, protocolCommands, studyCommands, tinkerServerCommands];
 
@@ -68,6 +69,19 @@ test("there are commands of every part", () => {
       "trajectory",
     ]
   `);
+});
+
+test("the help of every command, and the options that it honours beside each other", async () => {
+  const modeText = ({ with: given, honours, ignores = [] }: Mode) =>
+    `with ${given.join(", ") || "none of these"}: ${honours === undefined ? `ignores ${ignores.join(", ") || "none"}` : `honours ${honours.join(", ")}`}`;
+  const texts = names.toSorted().map((name) => {
+    const command = commandOf(name);
+    const summary = command.summary() === "" ? [] : [`summary: ${command.summary()}`];
+    return [`# ${name}`, ...summary, ...modesOf(command).map(modeText), helpOf(command)].join("\n");
+  });
+  // As many threads as this machine has cores.
+  const text = texts.join("\n").replaceAll(/(CPU threads \(default: )\d+/g, "$1the cores");
+  await expect(text).toMatchFileSnapshot("golden/commands.txt");
 });
 
 test.each(names)("%s says what it is for, in a sentence, and so does each of its options", (name) => {

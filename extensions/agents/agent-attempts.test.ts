@@ -10,7 +10,11 @@ const { signal } = new AbortController();
 /** One attempt of an agent that has its own model. @param fault what the server says of it, if it has a way to one */
 async function attempted(
   agent: AgentFunction<Given>,
-  { reward = () => 1, fault, timeoutMs }: Partial<Pick<AgentTraining<Given>, "reward">> & { fault?: string; timeoutMs?: number } = {},
+  {
+    reward = () => 1,
+    fault,
+    timeoutMs,
+  }: Partial<Pick<AgentTraining<Given>, "reward">> & { fault?: string; timeoutMs?: number } = {},
 ) {
   let ends = 0;
   const way = { apiKey: "sk-a-long-key", fault: () => fault, end: () => void ends++ };
@@ -50,8 +54,16 @@ test("the reward sees the task and the answer, which is kept as it was before, w
 
 test.each<[string, unknown, object]>([
   ["throws", () => Promise.reject(new Error("lost")), { kind: "error", error: `${rewardError}lost` }],
-  ["gives no number", () => "1", { kind: "error", error: expect.stringMatching(/^reward: the reward of an agent is "1"; expected/) }],
-  ["gives what is not finite", () => Infinity, { kind: "error", error: "reward: the reward is Infinity; expected a finite number" }],
+  [
+    "gives no number",
+    () => "1",
+    { kind: "error", error: expect.stringMatching(/^reward: the reward of an agent is "1"; expected/) },
+  ],
+  [
+    "gives what is not finite",
+    () => Infinity,
+    { kind: "error", error: "reward: the reward is Infinity; expected a finite number" },
+  ],
   ["is 1 but for rounding", () => 1 - 1e-16, { kind: "score", success: true }],
   ["is more than 1", async () => ({ reward: 2 }), scored(2, true)],
 ])("a reward that %s", async (_, reward, outcome) => {

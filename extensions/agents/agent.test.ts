@@ -23,7 +23,9 @@ test("a score is a number, or an object with one as its reward", () => {
   const score = { reward: 1, scores: { own: 2 }, answer: { value: 3 } };
   expect(scoreOf(score)).toBe(score);
   for (const strange of [undefined, null, "1", true, {}, { reward: "1" }])
-    expect(() => scoreOf(strange as never)).toThrow(/^the reward of an agent is .*; expected a number, or an object with a number/);
+    expect(() => scoreOf(strange as never)).toThrow(
+      /^the reward of an agent is .*; expected a number, or an object with a number/,
+    );
 });
 
 let opened: Environment | undefined;

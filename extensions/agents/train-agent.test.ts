@@ -43,7 +43,9 @@ test("an agent is a function, that of a module, or an object of a framework", as
   const own = async (prompt: string) => prompt;
   expect(await functionOf(own)).toBe(own);
   expect(await (await functionOf(agent))("Hi", {} as never)).toBe("Hi!");
-  expect(await (await functionOf({ generate: async (prompt: string) => ({ text: `${prompt}?` }) }))("Hi", {} as never)).toBe("Hi?");
+  expect(await (await functionOf({ generate: async (prompt: string) => ({ text: `${prompt}?` }) }))("Hi", {} as never)).toBe(
+    "Hi?",
+  );
   const strange = file("strange.mjs", "export default 7;\n");
   await expect(functionOf(strange)).rejects.toThrow(
     /strange\.mjs is "number"; expected a function \(prompt\) => answer, or an agent object of OpenAI Agents, Mastra, LangGraph or the AI SDK\. Write `export default async/,
