@@ -28,6 +28,7 @@ import {
   requireSameRun,
 } from "../runs/write.ts";
 import { showProgress } from "../terminal/display.ts";
+import { plural } from "../terminal/format.ts";
 import { listenForInterrupt } from "../terminal/interrupt.ts";
 import { shownPath } from "../terminal/invocation.ts";
 import { createScreen } from "../terminal/screen.ts";
@@ -257,8 +258,11 @@ export async function train(user: UserConfig = {}, options: CodeOptions = {}): P
   return runPrinted(await planRun(user, options), options);
 }
 
-/** Runs a plan as `train` does: with its progress, and interruptible, as the options say. */
-export async function runPrinted(plan: RunPlan, options: CodeOptions): Promise<TrainedRun> {
+/**
+ * Runs a plan as `train` does: with its progress, and interruptible, as the options say.
+ * @param open as `runPlan` takes it
+ */
+export async function runPrinted(plan: RunPlan, options: CodeOptions, open = openModel): Promise<TrainedRun> {
   const { print = false, interruptible = print, onEvent, onDownload } = options;
   const screen = createScreen(print ? process.stdout : { write: () => true });
   screen.line(openingLine(plan));
@@ -273,7 +277,7 @@ export async function runPrinted(plan: RunPlan, options: CodeOptions): Promise<T
       onEvent?.(event);
     };
     const signal = options.signal ?? interrupt?.signal;
-    const summary = await runPlan(plan, { onEvent: tell, signal, download: (fetch) => fetch(onDownload) });
+    const summary = await runPlan(plan, { onEvent: tell, signal, download: (fetch) => fetch(onDownload) }, open);
     return { folder: plan.folder, summary };
   } finally {
     display.stop();
@@ -302,9 +306,10 @@ export function openingLine({ config, environment, resume }: Pick<RunPlan, "conf
   const { algorithm, model, rollout, steps } = config;
   const size =
     algorithm.kind === "sft"
-      ? `${steps} ${steps === 1 ? "step" : "steps"} of about ${algorithm.tokensPerStep} tokens of ${algorithm.data ?? "the expert's demonstrations"}`
-      : `${steps} ${steps === 1 ? "step" : "steps"} of ${rollout.tasksPerStep} ${rollout.tasksPerStep === 1 ? "task" : "tasks"} × ${rollout.groupSize} rollouts`;
-  return `${resume ? "Continuing" : "Training"} ${model === "default" ? "the default model" : model} in "${environment.name}" by ${algorithm.kind}: ${size}`;
+      ? `about ${algorithm.tokensPerStep} tokens of ${algorithm.data ?? "the expert's demonstrations"}`
+      : `${plural(rollout.tasksPerStep, "task")} × ${rollout.groupSize} rollouts`;
+  const what = `${resume ? "Continuing" : "Training"} ${model === "default" ? "the default model" : model}`;
+  return `${what} in "${environment.name}" by ${algorithm.kind}: ${plural(steps, "step")} of ${size}`;
 }
 
 export function episodesPerStep({ algorithm, rollout }: TrainingConfig): number {
