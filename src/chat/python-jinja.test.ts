@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { withGenerationTags } from "./python-jinja.ts";
 import { compileTemplate } from "./template.ts";
 
 // The expected texts are those of transformers 5.23 with Jinja2 3.1.6, for the messages a, b, c and no tools.
@@ -36,8 +37,33 @@ test.each([
     "{{ {'a': 1}[y] is defined }}{{ y is iterable }}{{ [] | first is defined }}",
     "FalseTrueFalse",
   ],
+  [
+    "takes what is undefined as an empty list in every filter of lists",
+    "{{ y | min }}|{{ y | max }}|{{ y | first }}|{{ y | last }}|{{ y | join(',') }}|{{ y | sort }}|{{ y | reverse | list }}|" +
+      "{{ y | items | list }}|{{ y | count }}|{{ y | unique | list }}|{{ y | length }}|{{ y | list }}",
+    "|||||[]|[]|[]|0|[]|0|[]",
+  ],
+  [
+    "takes neither what is undefined nor None amiss where it selects",
+    "{{ y | selectattr('a') | list }}{{ y | rejectattr('a') | list }}{{ none | rejectattr('a') | list }}{{ none | map(attribute='a') | list }}",
+    "[][][][]",
+  ],
+  ["knows what it can iterate over", "{{ y is not iterable }}{{ [1] is iterable }}{{ 1 is not iterable }}", "FalseTrueTrue"],
   ["keeps lines beside generation tags", loop("x\n{% generation %}\n{{- m.content }}{% endgeneration %}\n"), "x\nax\nbx\nc"],
   ["strips at generation tags", loop("x\n{%- generation -%}\n {{ m.content }}\n{%- endgeneration %}\n"), "xaxbxc"],
 ])("%s", (_, source, text) => {
   expect(compileTemplate(source, {})(messages, [], false)).toBe(text);
+});
+
+test("generation tags become blocks with the same signs at their sides", () => {
+  expect(withGenerationTags("{% generation %}a{%- endgeneration -%}b{%+generation+%}{%endgeneration%}{% generations %}")).toBe(
+    "{% if true %}a{%- endif -%}b{%+ if true +%}{% endif %}{% generations %}",
+  );
+});
+
+test("the interpreter's own errors stay, but for a member of what has none", () => {
+  const render = (source: string) => compileTemplate(source, {})(messages, [], false);
+  expect(() => render("{{ 'a' | nonsense }}")).toThrow(/nonsense/);
+  expect(() => render("{{ messages[0].content.nonsense() }}")).toThrow();
+  expect(render("{{ messages[[1]] is defined }}")).toBe("False");
 });

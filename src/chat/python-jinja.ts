@@ -31,7 +31,7 @@ interface Evaluating {
 /** Filters that take an undefined value as an empty list. */
 const ofUndefined = ["length", "count", "list", "items", "join", "sort", "unique", "reverse", "first", "last", "min", "max"];
 /** Filters that take None so too. */
-const ofNothing = ["map", "select", "reject", "selectattr", "rejectattr"];
+const ofNothing = ["map", "selectattr", "rejectattr"];
 /** Filters that the interpreter lacks, by those that it has. */
 const composed: Readonly<Record<string, readonly string[]>> = {
   count: ["length"],

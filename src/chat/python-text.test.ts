@@ -21,6 +21,7 @@ test.each([
   [{ a: { b: [false] }, "c d": null }, "{'a': {'b': [False]}, 'c d': None}"],
   [["it's", 'so "x"', `it's "y"`], `["it's", 'so "x"', 'it\\'s "y"']`],
   [["\\ \n\t\r\u0000\u001b\u00a0\u2028é😀"], "['\\\\ \\n\\t\\r\\x00\\x1b\\xa0\\u2028é😀']"],
+  [["\x7f\x80\xad\u200b\u2029\u3000\u{e0001} \x1f'"], `["\\x7f\\x80\\xad\\u200b\\u2029\\u3000\\U000e0001 \\x1f'"]`],
 ])("%j is printed as Python's Jinja prints it", (value, text) => {
   for (const template of [
     "{{ v }}",
@@ -38,6 +39,10 @@ test.each([
 test("undefined values are empty, numbers keep their text, and JSON is as before", () => {
   expect(rendered("{{ nothing }}{{ nothing | upper }}{{ v.nothing | string }}", {})).toBe("");
   expect(rendered("{{ v | map('upper') | list }}", ["a", null])).toBe("['A', 'NONE']");
+  expect(rendered("{{ v | map('trim') | list }}{{ v | map('lower') | list }}{{ v | map('string') | list }}", [" A ", 1])).toBe(
+    "['A', '1'][' a ', '1'][' A ', '1']",
+  );
+  expect(rendered("{{ 'x' ~ none ~ true ~ 1.5 ~ [1] ~ nothing }}", 0)).toBe("xNoneTrue1.5[1]");
   expect(rendered("{{ v | tojson }}", { a: [null, true] })).toBe('{"a": [null, true]}');
   const exact = { name: "f", arguments: { value: [5, 1e3] }, argumentsText: '{"value": [5.0, 1e3]}' };
   const template = "{{ messages[0].tool_calls[0].function.arguments.value | string }}";

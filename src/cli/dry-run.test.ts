@@ -59,7 +59,11 @@ test("what the engine cannot do, and what only its opening shows, in whole lines
     "  two",
     "Nothing was started.",
   ]);
-  expect(tail({}, {})).toEqual(['The engine "local" cannot honour:', "  nothing of the above is refused", "Nothing was started."]);
+  expect(tail({}, {})).toEqual([
+    'The engine "local" cannot honour:',
+    "  nothing of the above is refused",
+    "Nothing was started.",
+  ]);
 });
 
 test("lists and empty objects are values, and what is not given has no line", () => {

@@ -18,7 +18,8 @@ export function dryRunLines(
   const [written, fromFlags] = [leaves(user), leaves(flags)];
   const source = (path: string, value: unknown) => {
     // A value of the file that another kind has replaced is not in effect, so values are compared too.
-    const isIn = (settings: ReadonlyMap<string, unknown>) => same(settings.has(path) ? settings.get(path) : shorthand(settings, path), value);
+    const isIn = (settings: ReadonlyMap<string, unknown>) =>
+      same(settings.has(path) ? settings.get(path) : shorthand(settings, path), value);
     if (isIn(fromFlags)) return "command line";
     if (isIn(written)) return sourceOf(sources, path) ?? "configuration file";
     return "default";

@@ -105,7 +105,12 @@ test("each command has its flags", () => {
   expect(options(chatFlags)).toEqual([
     ...["model model", "env environment.name", "temperature evaluation.temperature", "seed seed", ...machine],
   ]);
-  expect(options(environmentCheckFlags)).toEqual(["model model", "tasks evaluation.tasks", "seed seed", "threads engine.threads"]);
+  expect(options(environmentCheckFlags)).toEqual([
+    "model model",
+    "tasks evaluation.tasks",
+    "seed seed",
+    "threads engine.threads",
+  ]);
   expect(options(scanFlags)).toEqual(["seed seed", "threads engine.threads"]);
   expect(options(doctorFlags)).toEqual(["model model", "env environment.name", ...machine]);
 });
