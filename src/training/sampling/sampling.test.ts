@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { environmentSilentFor, lettersChat, lettersVocabulary } from "../../../test/letters.ts";
 import { TableEngine } from "../../../test/table-engine.ts";
 import type { Environment } from "../../environments/environment.ts";
+import type { RewardPart } from "../../rewards/reward.ts";
 import { checkpointSteps, readMetrics, readProgress, readTrajectories } from "../../runs/read.ts";
 import { createRun } from "../../runs/write.ts";
 import { resolveConfig } from "../config/config.ts";
@@ -13,6 +14,7 @@ import { trainingTasks } from "../config/tasks.ts";
 import type { UserConfig } from "../config/user-config.ts";
 import type { TrainingEvent } from "../record/events.ts";
 import { train } from "../trainer.ts";
+import { sampleGroups } from "./sampling.ts";
 
 const tasksPerStep = 4;
 const small: UserConfig = {
@@ -103,4 +105,76 @@ test("one batch is no dynamic sampling: all groups count, as they do for other a
     expect(each.groups).toBe(tasksPerStep);
     expect(each).not.toHaveProperty("batchesSampled");
   }
+});
+
+const part = (name: string, score: RewardPart["score"], weight = 1): RewardPart => ({ name, weight, isCost: false, score });
+
+/** Groups that are sampled for one step, with what was said of it. */
+async function sampled(changes: UserConfig, rewards: readonly RewardPart[], environment = environmentSilentFor(["a", "b", "c"])) {
+  const config = resolveConfig(small, { rollout: { tasksPerStep: 2, groupSize: 2 }, ...changes });
+  const events: TrainingEvent[] = [];
+  const onEvent = (event: TrainingEvent) => events.push(event);
+  const args = { config, chat: lettersChat(), environment, rewards, onEvent };
+  return { ...(await sampleGroups(args, new TableEngine(lettersVocabulary), 3, 0)), events };
+}
+const dapo = (maxBatches: number) => ({ algorithm: { kind: "dapo", miniBatches: 1, dynamicSampling: { maxBatches } } }) as const;
+
+test("with several batches the mean reward is that of all scored episodes, and counts of parts are sums", async () => {
+  let asked = 0;
+  /** Of three batches the first cannot score its first group. */
+  const scored = part("x", (groups, { warn }) => {
+    asked++;
+    if (asked === 1) warn("one is left out");
+    return {
+      values: groups.map(({ trajectories }, g) => (asked === 1 && g === 0 ? undefined : trajectories.map(() => asked))),
+      metrics: { "x/late": asked === 1 ? 1 : null },
+    };
+  });
+  const { metrics, events, groups, trained, tasks, chosen, rolloutSeconds, rewardSeconds } = await sampled(dapo(3), [scored]);
+  // Two episodes with 1, four with 2 and four with 3.
+  expect(metrics).toEqual({
+    ...{ "x/late": 1, reward: (2 * 1 + 4 * 2 + 4 * 3) / 10, maskedEpisodes: 0 },
+    ...{ batchesSampled: 3, groupsSampled: 6, groupsDropped: 6 },
+  });
+  expect([groups.length, trained.length, tasks, chosen.length, asked]).toEqual([6, 0, 6, 6, 3]);
+  expect(groups.map(({ id }) => id)).toEqual([
+    "step-3/0",
+    "step-3/1",
+    ...[1, 2].flatMap((batch) => [0, 1].map((i) => `step-3/batch-${batch}/${i}`)),
+  ]);
+  expect(rolloutSeconds > 0 && rewardSeconds >= 0 && rolloutSeconds < 60 && rewardSeconds < 60).toBe(true);
+  const said = events.flatMap((event) => (event.type === "warning" ? [event.message] : []));
+  expect(said[0]).toBe("Step 3: one is left out");
+  const phases = events.flatMap((event) => (event.type === "phase" ? [[event.phase, event.step, event.total]] : []));
+  expect(phases).toEqual(
+    [1, 2, 3].flatMap(() => [
+      ["rollout", 3, 4],
+      ["reward", 3, 4],
+    ]),
+  );
+});
+
+test("without parts nothing is said of rewards; one batch has the metrics of its parts", async () => {
+  const plain = await sampled(dapo(2), []);
+  expect(plain.metrics).toEqual({ maskedEpisodes: 0, batchesSampled: 2, groupsSampled: 4, groupsDropped: 4 });
+  expect(plain.events.some((event) => event.type === "phase" && event.phase === "reward")).toBe(false);
+  const one = await sampled(dapo(1), [
+    part("x", (groups) => ({ values: groups.map(({ trajectories }) => trajectories.map((_, i) => i)) })),
+  ]);
+  expect(one.metrics).toEqual({ reward: 0.5, maskedEpisodes: 0 });
+  expect(one.trained).toHaveLength(2);
+});
+
+test("sampling stops as soon as enough groups differ, and the first ones are trained", async () => {
+  const differing = part("x", (groups) => ({ values: groups.map(({ trajectories }) => trajectories.map((_, i) => i)) }));
+  const { trained, metrics } = await sampled(dapo(4), [differing]);
+  expect(trained.map(({ id }) => id)).toEqual(["step-3/0", "step-3/1"]);
+  expect(metrics).toMatchObject({ batchesSampled: 1, groupsDropped: 0, reward: 0.5 });
+  const once = part("x", (groups) => ({
+    values: groups.map(({ trajectories }, g) => trajectories.map((_, i) => (g === 1 ? i : 0))),
+  }));
+  const half = await sampled(dapo(4), [once]);
+  expect(half.trained.map(({ id }) => id)).toEqual(["step-3/1", "step-3/batch-1/1"]);
+  expect(half.metrics).toMatchObject({ batchesSampled: 2, groupsSampled: 4, groupsDropped: 2 });
+  expect(half.events.some(({ type }) => type === "warning")).toBe(false);
 });
