@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { groupOf, TablePolicy } from "../../../test/algorithms/table-policy.ts";
 import { resolveAlgorithm, runUpdate } from "../../algorithms/algorithms.ts";
+import { EngineError } from "../../core/errors.ts";
 import type { Policy } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
-import type { Group } from "../../core/trajectory.ts";
+import type { Group, Turn } from "../../core/trajectory.ts";
 import { observeCredits } from "../update/credit-observer.ts";
-import { gapLimit, measureSamplerGap, samplerGap } from "./sampler-gap.ts";
+import { gapLimit, measureSamplerGap, sampleOfTurns, samplerGap } from "./sampler-gap.ts";
 
 const table = [
   [0.3, -0.2, 0.5],
@@ -145,3 +146,73 @@ test.each([
       expect(measured(1, wrong)).toThrow(/log-prob gap is (NaN|Infinity)/);
   },
 );
+
+test("the limit is the setting's for every token, or what the engine's precision allows", () => {
+  expect(gapLimit(0.5, { logprobTolerance: 1 })).toEqual({ nats: 0.5 });
+  expect(gapLimit("auto", {})).toEqual({ nats: 0.02 });
+  expect(gapLimit("auto", { logprobTolerance: 0.02 })).toEqual({ nats: 0.02 });
+  expect(gapLimit("auto", { logprobTolerance: 0.03 })).toEqual({ nats: 0.03, oneIn: 1000 });
+});
+
+test("a sample is the trajectory with the most entropy of each group, and one of each turn that none of these has", () => {
+  const trajectory = (id: string, ...entropies: readonly (readonly number[])[]) => ({
+    ...{ id, group: "g", task: "t", reward: 0, scores: {}, stopReason: "done" as const, messages: [] },
+    turns: entropies.map((own, turn) => ({
+      ...{ trajectory: id, turn, context: [1], action: own.map(() => 2), samplerLogprobs: own.map(() => -1), entropies: own },
+      ...{ weightVersion: 0, truncated: false, rewritten: false, toolCalls: 0, invalidToolCalls: 0 },
+    })),
+  });
+  const groups = [
+    { id: "a", trajectories: [trajectory("a0", [1, 1], [1]), trajectory("a1", [2, 3])] },
+    { id: "b", trajectories: [trajectory("b0", [1], [1], [1]), trajectory("b1", [4])] },
+    { id: "c", trajectories: [] },
+  ];
+  expect(sampleOfTurns(groups).map(({ trajectory: id, turn }) => `${id}/${turn}`)).toEqual(["a1/0", "b1/0", "a0/1", "b0/2"]);
+  expect(sampleOfTurns([])).toEqual([]);
+});
+
+test("a gap is measured over the tokens that both sides have; of none it is null", () => {
+  const turn = (samplerLogprobs: readonly number[]) => ({ samplerLogprobs }) as unknown as Turn;
+  expect(samplerGap([turn([-1, -2]), turn([-3])], [[-1.5, -2], [-2]], { nats: 1 })).toEqual({
+    ...{ samplerGapMean: 0.5, samplerGapMax: 1, samplerGapTokens: 3 },
+  });
+  expect(samplerGap([turn([])], [[]], { nats: 1 })).toEqual({ samplerGapMean: null, samplerGapMax: null, samplerGapTokens: 0 });
+  expect(() => samplerGap([turn([-1]), turn([-3])], [[-1.5], [-2]], { nats: 0.75 })).toThrow(
+    new EngineError("the sampler–trainer log-prob gap", 1, {
+      expected: "at most 0.75 nats (limits.logprobGap)",
+      hint:
+        "1 of 2 tokens are beyond it: they were not drawn from the distribution that is trained, so the gradient would be " +
+        "wrong. Usual causes: rollout.topP or rollout.topK cut the support, stale sampling weights, or lower precision in the sampler.",
+    }),
+  );
+  expect(() => samplerGap([turn([-1])], [], { nats: 9 })).toThrow("gap is NaN");
+  expect(samplerGap([turn([-1])], [[-2]], { nats: 1 }).samplerGapMax).toBe(1);
+});
+
+test("weights that are known are compared too, an entropy bonus has none for what is only scored, and nothing is after the step", async () => {
+  const groups = await sampled();
+  const inner = new TablePolicy(table, 0.5);
+  // Where passes and steps travel together, the rest is scored in the first pass.
+  const together: Policy = { ...remote(inner).policy, forwardBackward: (...args) => inner.forwardBackward(...args) };
+  const { policy, gap } = measureSamplerGap(together, groups, { nats: 0.02 });
+  const [first] = groups[0].trajectories;
+  const own = first.turns.slice(0, 1);
+  const ones = own.map(({ action }) => action.map(() => 1));
+  const logprobs = await policy.forwardBackward(own, ones);
+  expect(logprobs).toEqual(own.map(({ samplerLogprobs }) => samplerLogprobs));
+  expect(gap().samplerGapTokens).toBe(own[0].action.length);
+  expect(await policy.forwardBackward(own, () => ones, ones)).toEqual(logprobs);
+  const rest = inner.weights.at(-1)?.slice(1);
+  expect(rest?.length).toBeGreaterThan(0);
+  expect([rest?.flat().every((weight) => weight === 0), inner.entropyWeights.at(-1)?.length]).toEqual([
+    true,
+    1 + Number(rest?.length),
+  ]);
+  const before = gap();
+  const passes = inner.passes.logprobs;
+  await policy.step(); // all of the sample is compared already
+  expect(inner.passes.logprobs).toBe(passes);
+  await policy.logprobs(groups[1].trajectories[1].turns); // of other weights: it is not compared
+  expect(gap()).toEqual(before);
+  expect(await policy.referenceLogprobs(own)).toEqual(logprobs);
+});

@@ -4,6 +4,7 @@ import { longGroups as groups, randomWorld } from "../../../test/algorithms/worl
 import { groupRelativeAdvantages } from "../../algorithms/advantages/group-relative.ts";
 import { resolveAlgorithm, rolloutAlgorithms, runUpdate } from "../../algorithms/algorithms.ts";
 import { clamp } from "../../algorithms/objectives/objective.ts";
+import type { Policy } from "../../core/policy.ts";
 import { randomStream } from "../../core/random.ts";
 import { observeCredits } from "./credit-observer.ts";
 
@@ -67,3 +68,54 @@ test.each(["fused", "textbook"])(
     expect(factors).toBeGreaterThan(3);
   },
 );
+
+test("a credit has the log-probs before its step, at its turn's first look, at the next, and at the end where that is asked", async () => {
+  const rows = [[-1], [-2], [-3], [-4], [-5]];
+  let looks = 0;
+  const next = () => [rows[looks++] ?? [], [-9]];
+  let steps = 0;
+  const calls: unknown[] = [];
+  const policy: Policy = {
+    logprobs: async (samples) => next().slice(0, samples.length),
+    referenceLogprobs: async () => [[-7]],
+    forwardBackward: async (samples, decide, entropyWeights) => {
+      const logprobs = next().slice(0, samples.length);
+      calls.push(typeof decide === "function" ? decide(logprobs) : decide, entropyWeights);
+      return logprobs;
+    },
+    step: async () => ({ gradientNorm: 1, learningRate: ++steps }),
+    passAndStep: async (samples) => ({
+      logprobs: next().slice(0, samples.length),
+      report: { gradientNorm: 1, learningRate: ++steps },
+    }),
+  };
+  const { policy: observed, credits, rescore } = observeCredits(policy);
+  const [moved, looked] = [0, 1].map((turn) => ({ trajectory: "a", turn, context: [1], action: [2] }));
+  expect(await observed.logprobs([moved])).toEqual([[-1]]);
+  await observed.forwardBackward([moved, looked], [[0.5], [0]], [[1], [1]]);
+  observed.explain?.([{ trajectory: "a", turn: 0, advantage: 3, factor: 2 }]);
+  await observed.step();
+  await observed.passAndStep?.([moved], [[0.25]]);
+  expect(await observed.referenceLogprobs([moved])).toEqual([[-7]]);
+  expect(await observed.logprobs([moved])).toEqual([[-4]]);
+  const group = { id: "g", trajectories: [{ turns: [moved, looked] } as never] };
+  await rescore([group]);
+  expect(credits()).toEqual([
+    {
+      ...{ optimiserStep: 0, trajectory: "a", turn: 0, learningRate: 1, weights: [0.5], before: [-2], old: [-1] },
+      ...{ after: [-3], advantage: 3, factor: 2 },
+    },
+    {
+      ...{ optimiserStep: 1, trajectory: "a", turn: 0, learningRate: 2, weights: [0.25], before: [-3], old: [-1] },
+      ...{ after: [-4], end: [-5] },
+    },
+  ]);
+  expect(calls).toEqual([
+    [[0.5], [0]],
+    [[1], [1]],
+  ]);
+  const before = looks;
+  await rescore([{ id: "g", trajectories: [{ turns: [looked] } as never] }]); // it has no credit
+  expect(looks).toBe(before);
+  expect(observeCredits({ ...policy, passAndStep: undefined }).policy.passAndStep).toBeUndefined();
+});
