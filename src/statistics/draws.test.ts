@@ -90,8 +90,9 @@ test("distributions at their ends and beyond", () => {
   expect(studentQuantile(0.1, 4)).toBeCloseTo(-studentQuantile(0.9, 4), 12);
   expect(studentQuantile(0.5, 4)).toBeCloseTo(0, 12);
   expect([normalQuantile(0.5), normalQuantile(0.2) + normalQuantile(0.8)].map(Math.abs)).toEqual([0, expect.closeTo(0, 12)]);
-  // R: qnorm(c(.02, .0243, .3))
-  expect([0.02, 0.0243, 0.3].map(normalQuantile)).toEqual([-2.0537489, -1.9719575, -0.5244005].map((z) => expect.closeTo(z, 6)));
+  // The shares of a normal distribution below −3, −2 and −1.
+  expect([0.001349898, 0.0227501319, 0.1586552539].map(normalQuantile)).toEqual([-3, -2, -1].map((z) => expect.closeTo(z, 6)));
+  expect(normalQuantile(0.02425) - normalQuantile(0.02424999)).toBeCloseTo(0, 6);
   expect([1, 2, 5].map(logGamma)).toEqual([0, 0, Math.log(24)].map((value) => expect.closeTo(value, 9)));
   expect(logGamma(0.4) + logGamma(0.6)).toBeCloseTo(Math.log(Math.PI / Math.sin(0.4 * Math.PI)), 9);
   expect(betaQuantile(0.3, 1, 1)).toBeCloseTo(0.3, 12);
