@@ -23,9 +23,7 @@ function recipe(file: string, ...args: readonly string[]): Promise<string> {
 }
 
 test("make-model.ts opens the engine and writes a model", async () => {
-  expect(await recipe("make-model.ts", "office", "--from", "models/office", "--stages", "0", "--out", out)).toContain(
-    "896 tokens",
-  );
+  expect(await recipe("make-model.ts", "--from", "models/office", "--stages", "0", "--out", out)).toContain("896 tokens");
   expect(existsSync(join(out, "model.safetensors"))).toBe(true);
 });
 
