@@ -56,7 +56,8 @@ export async function judgeTogether(
   return judged(mutants, ids, readLines(file), sandbox);
 }
 
-function judged(
+/** What the lines say of each mutant. @param sandbox the folder that the names of the lines' files begin with */
+export function judged(
   mutants: readonly Mutant[],
   ids: ReadonlyMap<string, string>,
   lines: readonly Line[],
