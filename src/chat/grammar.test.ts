@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { fits } from "../../test/fixtures/fits.ts";
+import { callFormat, callFormats } from "../actions/formats/registry.ts";
 import type { Tool } from "../tools/tool.ts";
 import { makeChat } from "./chat.ts";
-import type { Formed } from "./grammar.ts";
+import { type Formed, Grammars, isFree, openingOf } from "./grammar.ts";
 import { loadTokenizer } from "./tokenizer-folder.ts";
 
 const chat = makeChat(loadTokenizer(join(import.meta.dirname, "../../models/office")));
@@ -108,4 +109,63 @@ test("a schema at which the library aborts harms no other model: its masks work 
     expect((await each.grammars.mask({ form: { schema } }))?.next()).toEqual(before);
     expect(await fits(each, { form: { schema } }, '{"title":"Demo"}')).toBe(true);
   }
+});
+
+test.each<[Formed, boolean]>([
+  [{}, true],
+  [{ form: "json" }, false],
+  [{ form: { schema } }, false],
+  [{ toolChoice: "required" }, true],
+  [{ tools }, true],
+  [{ tools, toolChoice: "auto" }, true],
+  [{ tools, toolChoice: "none" }, true],
+  [{ tools, toolChoice: "none", form: "json" }, false],
+  [{ tools, toolChoice: "none", parallelCalls: false, strictTools: ["find"] }, true],
+  [{ tools, toolChoice: "required" }, false],
+  [{ tools, toolChoice: { tool: "find" } }, false],
+  [{ tools, parallelCalls: false }, false],
+  [{ tools, parallelCalls: true }, true],
+  [{ tools, strictTools: ["find"] }, false],
+  [{ tools, strictTools: [] }, true],
+])("whether %j leaves an action free: %s", (formed, free) => {
+  expect(isFree(formed)).toBe(free);
+});
+
+test("calls of each format begin with a text that names no tool", () => {
+  expect(Object.fromEntries(callFormats.map((format) => [format.name, openingOf(format)]))).toEqual({
+    ...{ "qwen3-coder": "<tool_call>", glm: "<tool_call>", hermes: "<tool_call>", smollm2: '<tool_call>[{"name":' },
+    ...{ mistral: "[TOOL_CALLS]", "mistral-args": "[TOOL_CALLS]", lfm2: "<|tool_call_start|>[" },
+    "gpt-oss": "<|channel|>commentary",
+    "deepseek-v3": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+    deepseek: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>",
+    ...{ "function-gemma": "<start_function_call>call:", gemma4: "<|tool_call>call:", llama3: '{"name":' },
+  });
+});
+
+test("where calls have no grammar, the error says which requests need none", async () => {
+  const { tokenizer } = chat;
+  const strict: Formed = { tools, strictTools: ["find"] };
+  await expect(new Grammars(tokenizer, undefined).mask(strict)).rejects.toThrow(
+    'tool calls is "none"; expected a chat template with a known format of calls.',
+  );
+  await expect(new Grammars(tokenizer, callFormat("glm")).mask(strict)).rejects.toThrow(
+    'tool calls that are forced, strict, single or beside a form of the text is "glm"; expected a model whose calls have their arguments as JSON. ' +
+      "Leave out tool_choice, strict, parallel_tool_calls and response_format, or use another model.",
+  );
+  await expect(grammars.mask({ form: { schema: { type: "nonsense" } } })).rejects.toThrow(
+    /^schema is "\{\\"type\\":\\"nonsense\\"\}"; expected one that has a grammar and can be checked\. it is no JSON schema: type/s,
+  );
+});
+
+test("a token that the mask does not allow is refused, and a mask that begins again allows what it did", async () => {
+  const mask = await grammars.mask({ form: "json" });
+  const [brace, letter] = ["{", "D"].map((text) => chat.tokenizer.encode(text)[0] ?? -1);
+  expect([mask?.allows(brace ?? -1), mask?.allows(letter ?? -1), mask?.loose]).toEqual([true, false, []]);
+  expect(() => mask?.accept(letter ?? -1)).toThrow(`grammar is ${letter}; expected a token that its mask allows.`);
+  mask?.restart();
+  mask?.accept(brace ?? -1);
+  expect(mask?.allows(chat.tokenizer.stopTokens[0] ?? -1)).toBe(false);
+  mask?.restart();
+  expect(mask?.allows(brace ?? -1)).toBe(true);
+  mask?.close();
 });
