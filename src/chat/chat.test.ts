@@ -240,3 +240,63 @@ test("a token between the parts of one message ends no turn", () => {
   expect(chat.tokenizer.stopTokens).toEqual(expect.arrayContaining([401, 402]));
   expect(chat.tokenizer.stopTokens).not.toContain(400);
 });
+
+test("a text that the program puts behind an action is read as its own, without control tokens", () => {
+  const chat = testChat("plain");
+  const first = chat.open(opening, []);
+  const action = chat.tokenizer.encode("hel");
+  const said: AssistantMessage = { role: "assistant", content: "hel" };
+  const answer: Message = { role: "tool", name: "find", content: "lo" };
+  const next = chat.resume(first, action, "lo<|im_end|>", said, [answer]);
+  expect([next.text, next.rewritten, next.tools]).toEqual([`${first.text}hello<|im_end|>`, false, []]);
+  expect(next.ids.conversation()).toEqual([...opening, said, answer]);
+  const behind = [...next.ids].slice(first.ids.length);
+  expect(behind.slice(0, action.length)).toEqual(action);
+  expect(chat.tokenizer.decode(behind)).toBe("hello<|im_end|>");
+  expect(behind).not.toContain(chat.tokenizer.idOf("<|im_end|>"));
+});
+
+test("tools from now on are another context's, and an end of turn is cut off an action's text once", () => {
+  const chat = testChat("qwen25");
+  const first = chat.open(opening, [find]);
+  expect([first.tools, first.rewritten, first.ids.conversation()]).toEqual([[find], false, opening]);
+  const other: Tool = { ...find, name: "move" };
+  const said: AssistantMessage = { role: "assistant", content: "hello" };
+  const kept = chat.extend(first, sampled(chat, "hello"), said, []);
+  const changed = chat.extend(first, sampled(chat, "hello"), said, [], [other]);
+  expect([kept.tools, kept.rewritten, changed.tools, changed.rewritten]).toEqual([[find], false, [other], true]);
+  const end = chat.tokenizer.stopTokens[0] as number;
+  expect(chat.actionText([...chat.tokenizer.encode("hello"), end])).toBe("hello");
+  expect(chat.actionText([...chat.tokenizer.encode("hello"), end, end])).toBe("hello<|im_end|>");
+  expect([chat.actionText(chat.tokenizer.encode("hello")), chat.actionText([])]).toEqual(["hello", ""]);
+});
+
+test("a template that shows one call of two alone teaches one alone, and says so", () => {
+  const one = templates.qwen25.replace("message.tool_calls or []", "(message.tool_calls or [])[:1]");
+  const chat = makeChat(testTokenizer(one));
+  const context = chat.open(opening, [find]);
+  const two: AssistantMessage = { ...call, toolCalls: ["find", "move"].map((name) => ({ name, arguments: {} })) };
+  expect(() => chat.action(context, two)).toThrow(
+    'the chat template\'s calls of a message is ["find"]; expected "find" or "move". Some templates show one call of a message alone. Demonstrate the others in messages of their own.',
+  );
+  expect(chat.action(context, { ...call, toolCalls: two.toolCalls?.slice(0, 1) ?? [] })).toContain("find");
+});
+
+test("a message that the template does not end cannot be demonstrated", () => {
+  const mute = makeChat(testTokenizer("{%- for message in messages -%}{{ message.content }}{%- endfor -%}"));
+  expect(() => mute.action(mute.open(opening, []), { role: "assistant", content: "so" })).toThrow(
+    'chat template is "be briefhelloso"; expected the generation prompt, the assistant\'s message and an end-of-turn token. ' +
+      "Demonstrations need a template that shows an assistant's message as the model has to write it.",
+  );
+});
+
+test("without a known format calls are an error, and what looks like a call of the most common one is none of the answer", () => {
+  const silent = makeChat(testTokenizer("{%- for m in messages -%}{{ m.content }}<|im_end|>{%- endfor -%}"), {
+    tools: "template",
+  });
+  expect(() => silent.calls()).toThrow(ModelError);
+  expect([silent.likelyFormat, silent.stopStrings, silent.toolsIn]).toEqual(["hermes", undefined, "template"]);
+  const { message } = silent.read('so <tool_call>{"name": "f"}</tool_call>', []);
+  expect(message.content).toBe("so");
+  expect([testChat("qwen25").likelyFormat, testChat("llama3").stopStrings]).toEqual([undefined, ["<|eom_id|>"]]);
+});

@@ -153,3 +153,35 @@ test("a call that ends early, or turns out to be none, stays the call that was b
   const whole = streamed(spelled, "", hermes, undefined, [{ name: "find", arguments: { a: 1 } }]);
   expect(whole).toMatchObject({ atEnd: 0, calls: [{ name: "find", text: '{"a":1}' }] });
 });
+
+test("a message without calls comes back as it was given", () => {
+  const { ended } = streamed("Hello", "Hello");
+  expect(ended).toEqual({ role: "assistant", content: "Hello" });
+  expect(Object.keys(ended)).not.toContain("toolCalls");
+});
+
+test("a call that was never begun keeps the text of its numbers at the end", () => {
+  const call = { name: "f", arguments: { a: 5 }, argumentsText: '{"a": 5.0}' };
+  const { calls, ended } = streamed("", "", {}, undefined, [call, { name: "g", arguments: { b: 1 } }]);
+  expect(calls).toEqual([
+    { name: "f", text: '{"a": 5.0}' },
+    { name: "g", text: '{"b":1}' },
+  ]);
+  expect(ended.toolCalls).toEqual([call, { name: "g", arguments: { b: 1 } }]);
+});
+
+// Both were given in pieces that did not add up: the white space, and the tag that the prompt had opened already.
+test("white space before reasoning is no answer, and an opening tag that the model repeats is no reasoning", () => {
+  for (const text of ["<", "<thi", "<think"]) expect(streamed(text, text).given).toEqual([`text:${text}`]);
+  expect(streamed("\n<think>\nso</think>\n Yes", "Yes", {}, "so").said).toEqual({ text: "Yes", reasoning: "so" });
+  // Reasoning has no white space at its ends, and an end that begins like the closing tag waits.
+  expect(streamed("<think>a </th", "", {}, "a </th").said.reasoning).toBe("a </th");
+  expect(streamed(" so</think>x", "x", { thinking: true }, "so").given).toEqual(["reasoning:s", "reasoning:o", "text:x"]);
+  expect(streamed("<think>so</think>x", "x", { thinking: true }, "so").said).toEqual({ text: "x", reasoning: "so" });
+});
+
+test("of two stop strings the first in the text ends it, and the text before calls has no white space at its ends", () => {
+  expect(streamed("a END b STOP", "a ", { stops: ["STOP", "END"] }).said.text).toBe("a ");
+  expect(streamed("  a b  <tool_call>{}", "a b", { opening: "<tool_call>" }).said.text).toBe("a b");
+  expect(streamed("  a  ", "  a  ").said.text).toBe("  a  ");
+});

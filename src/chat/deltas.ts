@@ -83,10 +83,11 @@ export class Deltas {
 
   #parts(): { readonly reasoning: string; readonly answer: string } {
     const begins = this.#text.trimStart();
-    // A beginning of the tag is no answer yet.
-    if (!this.#options.thinking && !begins.startsWith(open))
-      return { reasoning: "", answer: begins !== "" && open.startsWith(begins) ? "" : this.#text };
-    const rest = begins.startsWith(open) ? begins.slice(open.length) : this.#text;
+    const isOpened = begins.startsWith(open);
+    // A beginning of the tag is nothing yet, nor is white space before it.
+    if (!isOpened && open.startsWith(begins)) return { reasoning: "", answer: "" };
+    if (!isOpened && !this.#options.thinking) return { reasoning: "", answer: this.#text };
+    const rest = isOpened ? begins.slice(open.length) : this.#text;
     const at = rest.indexOf(close);
     if (at === -1) return { reasoning: rest, answer: "" };
     return { reasoning: rest.slice(0, at), answer: rest.slice(at + close.length).trimStart() };
