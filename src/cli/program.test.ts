@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { invoke } from "../../test/command-line.ts";
+import { packageVersion } from "../runs/write.ts";
 import { errorText } from "./error-text.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retrograde-"));
@@ -69,6 +70,20 @@ test("--help teaches: what a command does, every flag's default, examples", asyn
   expect(out).toContain("Without options: the default\nmodel in the default world.");
   expect(out).toMatch(/--group-size <n> +rollouts of each task \(default: 8\)/);
   expect(out).toContain("train --resume --out runs/short");
+});
+
+test("--debug shows where an error comes from", async () => {
+  const { error, exitCode } = await invoke("train", "--model", "nowhere", "--debug");
+  expect(error).toMatch(/^ConfigError: model is "nowhere".*\n +at /s);
+  expect(exitCode).toBe(2);
+});
+
+test("an option that is not honoured is refused before anything is loaded; the version is the package's", async () => {
+  expect((await invoke("train", "--dry-run", "--open")).error).toMatch(
+    /^error: --open is true; expected not to be given with --dry-run\./,
+  );
+  expect(await invoke("--version")).toEqual({ exitCode: 0, out: `${packageVersion()}\n`, error: "" });
+  expect((await invoke("trian")).error).toMatch(/\(--help shows what there is\)\n/);
 });
 
 test("without a command the help is printed", async () => {
