@@ -305,3 +305,29 @@ test("remarks, definitions and a package's own keywords decide no value", () => 
   const all = Object.fromEntries([...remarks, ...places, ...contents].map((name) => [name, 1]));
   expect(constraintsOf({ ...all, type: "null", xyz: 2 })).toEqual({ type: "null", xyz: 2 });
 });
+
+test("a schema may have 5,000 values and 500 schemas, and no more", () => {
+  const values = (count: number) => ({ enum: Array.from({ length: count }, (_, i) => i) });
+  expect(heldSchema(values(5000)).schema).toEqual(values(5000));
+  expect(() => heldSchema(values(5001))).toThrow(
+    'schema is "a schema of more than 5000 values"; expected one that has a grammar.',
+  );
+  const halves = (count: number) => ({ prefixItems: [values(2500), values(count)], items: false });
+  expect(heldSchema(halves(2500)).loose).toEqual([]);
+  expect(() => heldSchema(halves(2501))).toThrow("more than 5000 values");
+  const items = (count: number) => ({ prefixItems: Array.from({ length: count }, () => ({ type: "null" })), items: false });
+  expect(heldSchema(items(499)).loose).toEqual([]);
+  expect(() => heldSchema(items(500))).toThrow('schema is "a schema of more than 500 schemas"');
+  expect(() => heldSchema({ type: "array", minItems: 1001 })).toThrow(
+    'schema is "minItems 1001"; expected one that has a grammar.',
+  );
+  expect(heldSchema({ type: "array", minItems: 1000 }).schema).toEqual({ type: "array", items: {}, minItems: 1000 });
+});
+
+test("a schema is held up to 32 levels below the first, and what is deeper is free", () => {
+  const deep = (levels: number): Schema => (levels === 0 ? { type: "null" } : { type: "array", items: deep(levels - 1) });
+  expect(heldSchema(deep(32))).toEqual({ schema: deep(32), loose: [] });
+  const { schema, loose } = heldSchema(deep(33));
+  expect(loose).toEqual(["its depth"]);
+  expect(JSON.stringify(schema)).toBe(JSON.stringify(deep(33)).replace('{"type":"null"}', "{}"));
+});

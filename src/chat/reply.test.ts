@@ -59,6 +59,18 @@ test("an action with a call that cannot be read is a text, and its calls are cou
   });
 });
 
+test("tools of a template that shows no calls are refused before anything is sampled", async () => {
+  const silent = makeChat(testTokenizer("{%- for m in messages -%}{{ m.content }}<|im_end|>{%- endfor -%}"), {
+    tools: "template",
+  });
+  for (const canMask of [true, false]) {
+    await expect(planned({ tools, onDelta: undefined }, canMask, silent)).rejects.toThrow(
+      /tool calls of the chat template is "no calls at all"/,
+    );
+    await planned({ onDelta: undefined }, canMask, silent);
+  }
+});
+
 test("a format's stop strings are those of the plan where tools are shown", async () => {
   const stopping = { ...chat, stopStrings: ["<stop>"] };
   expect((await planned({ tools, stopStrings: ["own"] }, false, stopping)).plan.stopStrings).toEqual(["<stop>", "own"]);

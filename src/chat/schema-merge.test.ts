@@ -39,6 +39,13 @@ test.each<[string, Keywords, Keywords, Keywords, string?]>([
     "minimum maximum",
   ],
   [
+    "keywords that only end like bounds",
+    { vitamin: 1, climax: 1, exclusive: 1 },
+    { vitamin: 2, climax: 2, exclusive: 2 },
+    { vitamin: 1, climax: 1, exclusive: 1 },
+    "vitamin climax exclusive",
+  ],
+  [
     "properties",
     { properties: { a: { type: "string" }, b: {} } },
     { properties: { a: { minLength: 1 }, c: true } },

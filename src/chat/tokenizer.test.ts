@@ -236,3 +236,51 @@ test("a vocabulary of 250,000 tokens is read: more than a function takes argumen
   const large = { tokenizer: { ...tokenizer, model: { ...tokenizer.model, vocab }, added_tokens: added }, config };
   expect(makeTokenizer(large).size).toBe(250_001);
 });
+
+test("how bytes are written follows from the decoder, else from the model", () => {
+  const style = (decoder: unknown, model: object = {}) =>
+    makeTokenizer({ tokenizer: { ...tokenizerJson, decoder, model: { ...tokenizerJson.model, ...model } }, config: {} })
+      .vocabulary.bytes;
+  const nested = { type: "Sequence", decoders: [{ type: "ByteLevel" }] };
+  expect([style({ type: "ByteLevel" }), style(nested), style(null), style(null, { byte_fallback: true })]).toEqual([
+    ...["byte_level", "byte_level", "raw", "byte_fallback"],
+  ]);
+  expect([style(null, { byte_fallback: false }), style({ type: "ByteLevel" }, { byte_fallback: true })]).toEqual([
+    "raw",
+    "byte_level",
+  ]);
+  const { vocabulary, idOf } = testTokenizer();
+  expect([vocabulary.tokens.get(idOf("hello") ?? -1), vocabulary.tokens.size]).toEqual([
+    "hello",
+    testTokenizer().addedTokens.length + 263,
+  ]);
+});
+
+test("what is wrong with a vocabulary is said by its token", () => {
+  const of = (vocab: unknown) => () =>
+    makeTokenizer({ tokenizer: { ...tokenizerJson, model: { ...tokenizerJson.model, vocab } }, config: {} });
+  const { vocab } = tokenizerJson.model;
+  for (const id of [-1, 1.5, 2 ** 19, "7"])
+    expect(of({ ...vocab, odd: id })).toThrow(
+      /tokenizer\/tokenizer\.json is .*expected an id from 0 to 524287.*model\.vocab\.odd/s,
+    );
+  expect(of(Object.fromEntries(Array.from({ length: 2 ** 19 + 1 }, (_, i) => [`t${i}`, 0])))).toThrow(
+    "524289 tokens, more than 524288",
+  );
+  expect(of(5)).toThrow(/copy the file from its source again/);
+});
+
+test("a tokenizer without an end of turn says what would be one", () => {
+  const without = {
+    ...tokenizerJson,
+    added_tokens: added_tokens.map((token) => ({ ...token, content: token.content.replace("im_end", "in").replace("eot", "e") })),
+  };
+  expect(() => makeTokenizer({ tokenizer: without, config: {} }, "models/x")).toThrow(
+    "models/x: end-of-turn token is missing; expected one of <|im_end|> <|eot_id|> <|end|> <|endoftext|> </s>. " +
+      'Name it as "eos_token" in tokenizer_config.json.',
+  );
+  expect(makeTokenizer({ tokenizer: without, config: { eos_token: "hello" } }).stopTokens).toEqual([
+    testTokenizer().idOf("hello"),
+  ]);
+  expect(makeTokenizer({ tokenizer: without, config: {}, endIds: [5, 9_999_999] }).stopTokens).toEqual([5]);
+});

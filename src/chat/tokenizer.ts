@@ -82,10 +82,10 @@ const tokenId = z.int().min(0).lt(maxTokens);
 /** One check instead of a schema of every entry, which would collect half a million issues. */
 const vocabulary = z.custom<Record<string, number>>(isRecord).superRefine((vocab, { addIssue }) => {
   const entries = Object.entries(vocab);
+  if (entries.length > maxTokens)
+    return addIssue({ code: "custom", message: `${entries.length} tokens, more than ${maxTokens}` });
   const wrong = entries.find(([, id]) => !tokenId.safeParse(id).success);
-  if (entries.length > maxTokens) addIssue(`${entries.length} tokens, more than ${maxTokens}`);
-  else if (wrong !== undefined)
-    addIssue({ code: "custom", path: [wrong[0]], message: `expected an id from 0 to ${maxTokens - 1}` });
+  if (wrong !== undefined) addIssue({ code: "custom", path: [wrong[0]], message: `expected an id from 0 to ${maxTokens - 1}` });
 });
 const tokenizerSchema = z.looseObject({
   model: z.looseObject({
