@@ -43,7 +43,7 @@ export const localSettings = z.strictObject({
     .number()
     .positive()
     .optional()
-    .describe("GiB that the engine plans with ([engine.md](engine.md#memory-that-is-planned)); what is free if omitted"),
+    .describe("GiB that the engine plans with ([engine.md](engine.md#memory-plan)); what is free if omitted"),
   maxLength: z.int().min(2).optional().describe("tokens of the longest sequence; the model's own limit if omitted"),
   /** Trains an adapter instead of the model. Default: the model itself. */
   lora: lora.optional(),
