@@ -1,26 +1,19 @@
-/** Why no model can pass a task as the published checker judges it. */
+/** Why no model can pass a task as the published checker judges it. The report to its authors: https://github.com/ShishirPatil/gorilla/issues/1367 */
 export interface Unpassable {
-  readonly reason: string;
-  /** The report to the benchmark's authors. */
-  readonly issue: string;
-  /** The text that the published answer posts, and that the checker compares as state. */
+  /** The text that the published answer posts, and that the checker compares as state: no tool returns it, and no message asks for it. */
   readonly wanted: string;
   /** The text that the tools give for what the user asks to post. */
   readonly given: string;
 }
 
+/** The user asks to post the sorted file. It has one line, so `sort` returns it unchanged. */
 const sorted: Unpassable = {
-  reason:
-    "The user asks to post the sorted file. It has one line, so `sort` returns it unchanged; the published answer posts its sentences in another order, which no tool returns and no message asks for.",
-  issue: "https://github.com/ShishirPatil/gorilla/issues/1367",
   wanted: "Initial report content More unsorted data Unsorted data",
   given: "Initial report content Unsorted data More unsorted data",
 };
 
+/** The user asks to post the differences of two files, which `diff` returns as two lines. */
 const compared: Unpassable = {
-  reason:
-    "The user asks to post the differences of two files. `diff` returns two lines; the published answer posts them without the line break between, which no tool returns and no message asks for.",
-  issue: "https://github.com/ShishirPatil/gorilla/issues/1367 (the same defect; the report names other tasks)",
   wanted: "- Introduction to History. Ancient civilizations.+ Advanced History. Modern world events.",
   given: "- Introduction to History. Ancient civilizations.\\n+ Advanced History. Modern world events.",
 };

@@ -7,6 +7,7 @@ import { compareCommand } from "./cli/compare.ts";
 import { attemptsFrom, requireTasks, textEnvironment } from "./play.ts";
 import { canonical, makeProtocol, type Protocol, readProtocol, smallestSeen } from "./protocol.ts";
 import { type Attempt, pairedResults, readResults } from "./results.ts";
+import { isRight } from "./scorer.ts";
 import "../../test/loopback.ts";
 import { attemptsBy, file, folder, header, names, protocol, refused, results } from "./protocol.fixture.ts";
 
@@ -50,6 +51,82 @@ test("a task that is there twice is refused", () => {
     );
   expect(() => remade([first, second, first])).toThrow(/each task, and each id, once/);
   expect(() => remade([first, { ...second, id: first.id }])).toThrow(/each task, and each id, once/);
+});
+
+test("a protocol's fields at their bounds", () => {
+  const sampling = { greedy: true, attempts: 2, temperature: 1, topP: 1, maxTokens: 8, maxTurns: 1, seed: 3 };
+  const task = { id: "a", messages: [{ role: "user" as const, content: "?" }], answers: ["b"] };
+  const made = (change: object, ofSampling: object = {}, ofTask: object = {}) =>
+    makeProtocol(
+      {
+        ...{ name: "n", source: "", split: "test", scorer: { kind: "equal", ignore: [] } },
+        ...{ tasks: [{ ...task, ...ofTask }], sampling: { ...sampling, ...ofSampling }, ...change },
+      } as Parameters<typeof makeProtocol>[0],
+      0.2,
+    );
+  const taken: readonly (readonly [object, object?, object?])[] = [
+    ...([[{ name: "a b_.:-9" }], [{ name: "n".repeat(100) }], [{ source: "anywhere" }]] as const),
+    ...([
+      [{}, { attempts: 0 }],
+      [{}, { attempts: 1000 }],
+      [{}, { temperature: 10, topP: 0.01, maxTokens: 1, seed: 0 }],
+    ] as const),
+    [{}, {}, { messages: ["system", "user", "assistant"].map((role) => ({ role, content: "" })) }],
+  ];
+  for (const parts of taken) expect(made(...parts).version, JSON.stringify(parts)).toBe(1);
+  const refused: readonly (readonly [RegExp, object, object?, object?])[] = [
+    ...([
+      [/name/, { name: "" }],
+      [/name/, { name: " a" }],
+      [/name/, { name: "a/b" }],
+      [/name/, { name: "n".repeat(101) }],
+    ] as const),
+    ...([
+      [/tasks/, { tasks: [] }],
+      [/attempts/, {}, { attempts: -1 }],
+      [/attempts/, {}, { attempts: 1001 }],
+    ] as const),
+    ...([
+      [/temperature/, {}, { temperature: 0 }],
+      [/temperature/, {}, { temperature: 10.1 }],
+      [/topP/, {}, { topP: 0 }],
+    ] as const),
+    ...([
+      [/topP/, {}, { topP: 1.01 }],
+      [/maxTokens/, {}, { maxTokens: 0 }],
+      [/maxTurns/, {}, { maxTurns: 0 }],
+    ] as const),
+    ...([
+      [/seed/, {}, { seed: -1 }],
+      [/id/, {}, {}, { id: "" }],
+      [/messages/, {}, {}, { messages: [] }],
+    ] as const),
+    ...([
+      [/role/, {}, {}, { messages: [{ role: "tool", content: "" }] }],
+      [/answers/, {}, {}, { answers: [] }],
+    ] as const),
+    ...([
+      [/answers of task a/, {}, {}, { answers: undefined }],
+      [/ignore/, { scorer: { kind: "equal", ignore: ["colour"] } }],
+    ] as const),
+    [
+      /answers of task a .*expected none: the environment scores/,
+      { scorer: { kind: "environment", name: "e", settings: {}, code: {} } },
+    ],
+    [/code/, { scorer: { kind: "environment", name: "e", settings: {}, code: { "a.ts": "no hash" } } }],
+  ];
+  for (const [message, ...parts] of refused) expect(() => made(...parts), JSON.stringify(parts)).toThrow(message);
+});
+
+test("an answer is compared without white space around it, and without what is ignored", () => {
+  const right = (answer: string, gold: string, ...ignore: ("case" | "spaces")[]) =>
+    isRight(answer, ["none", gold], { kind: "equal", ignore, sha256: "" });
+  expect([right(" Ana\n", "Ana"), right("ana", "Ana"), right("ana", "Ana", "case"), right("A na", "Ana")]).toEqual([
+    ...[true, false, true, false],
+  ]);
+  expect([right("A\tn a", "Ana", "spaces"), right("a na", "Ana", "spaces"), right("a na", "A N A", "case", "spaces")]).toEqual([
+    ...[true, false, true],
+  ]);
 });
 
 test("the smallest difference falls with tasks, and grows with those that differ either way", () => {
