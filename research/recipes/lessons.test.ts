@@ -72,12 +72,14 @@ test("copying is most of what new weights learn at first, and a few exercises st
 test("an exercise repeats words of the world and of the drill, half of the time as JSON", () => {
   const text = (ids: { slice(): readonly number[] }) => chat.tokenizer.decode([...ids.slice()]);
   const exercises = stage(120, true).filter(([sample]) => sample?.trajectory.startsWith("copy-"));
+  const seen: string[] = [];
   const forms = exercises.map((lesson) => {
     const [sample] = lesson;
     expect(lesson).toHaveLength(1);
     if (sample === undefined) throw new Error("no lesson");
     const list = /(?:(?:Large|Zoe|Yan) ?)+/.exec(text(sample.context))?.[0].trim() ?? "";
     const words = list.split(" ");
+    seen.push(...words);
     expect(words.length).toBeGreaterThanOrEqual(8);
     expect(words.length).toBeLessThan(32);
     const written = text({ slice: () => sample.action });
@@ -85,6 +87,7 @@ test("an exercise repeats words of the world and of the drill, half of the time 
     expect(written.startsWith(inJson ? JSON.stringify({ name: words }) : list)).toBe(true);
     return inJson;
   });
+  expect(new Set(seen)).toEqual(new Set(["Large", "Zoe", "Yan"]));
   const share = forms.filter(Boolean).length / forms.length;
   expect(share).toBeGreaterThan(0.25);
   expect(share).toBeLessThan(0.75);

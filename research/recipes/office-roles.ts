@@ -29,7 +29,8 @@ export function officeWithRoles(): Environment {
   };
 }
 
-function shared(episode: Episode): Episode {
+/** An episode whose first call of each request is the planner's, and the rest the doer's. */
+export function shared(episode: Episode): Episode {
   const all: Message[] = [...episode.messages];
   /** How much of the conversation each role has read or written. */
   const known = new Map<string, number>([["planner", all.length]]);
