@@ -1,4 +1,4 @@
-import { mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
+import { closeSync, mkdtempSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -29,6 +29,11 @@ test("a file within a number of bytes is read; a larger one, a folder and a link
   const link = join(folder, "link");
   symlinkSync(path, link);
   expect(readBounded(link, 10, "follow").toString()).toBe("0123456789");
+  expect(readBounded(link, 10).toString()).toBe("0123456789");
+  const { handle, found } = openRegular(link);
+  closeSync(handle);
+  expect(found.size).toBe(10);
+  expect(() => readBounded(link, 10, "refuse")).toThrow(NotAFile);
   expect(() => openRegular(link, { links: "refuse" })).toThrow(`${link} is a link, not a file`);
 });
 

@@ -52,12 +52,14 @@ function makeKey(): Buffer | undefined {
   const draft = `${file}.${process.pid}`;
   try {
     makeFolder(dirname(file));
-    writeFileSync(draft, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600 });
-    linkSync(draft, file);
+    try {
+      writeFileSync(draft, randomBytes(32).toString("hex"), { flag: "wx", mode: 0o600 });
+      linkSync(draft, file);
+    } finally {
+      rmSync(draft, { force: true });
+    }
   } catch {
     // It is there by now, or cannot be.
-  } finally {
-    rmSync(draft, { force: true });
   }
   return ownKey();
 }

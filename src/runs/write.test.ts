@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { RunError } from "../core/errors.ts";
 import { readIndexLines } from "./index-file.ts";
 import { layout } from "./layout.ts";
+import { appendMessage, readMessages } from "./live.ts";
 import { readEpisodes, readEvaluations, readMetrics, readRun, readSummary, readTimings, readTrajectories } from "./read.ts";
 import type { EvaluationRecord } from "./records.ts";
 import { addStep, newRun, timing, trajectoryOf } from "./store.fixture.ts";
@@ -12,6 +13,7 @@ import {
   carryEvaluations,
   createRun,
   finishRun,
+  newRunFolder,
   packageVersion,
   removeIfEmpty,
   reopenRun,
@@ -150,6 +152,33 @@ test("a run that continues plays an evaluation again whose record is missing, an
     /metrics\.jsonl is "without the line of step 1"; expected a line for each of the 2 steps up to the newest checkpoint\. The file was damaged/,
   );
   expect(first).not.toBe(second);
+});
+
+test("a run that continues keeps its messages, but for half of one, and removes what a kill left", () => {
+  const folder = newRun();
+  appendMessage(folder, { level: "notice", step: 0, message: "one" });
+  appendMessage(folder, { level: "warning", step: 5, message: "two" });
+  const path = layout.messages(folder);
+  writeFileSync(path, `${readFileSync(path, "utf8")}{"half`);
+  mkdirSync(layout.trajectoryFolder(folder));
+  for (const name of ["step-000003.jsonl.gz", ".step-000001.unfinished", "notes.txt"])
+    writeFileSync(join(layout.trajectoryFolder(folder), name), "");
+  writeFileSync(join(folder, ".summary.json.unfinished"), "");
+  expect(reopenRun(folder, config)).toBe(0);
+  expect(readMessages(folder).map(({ message }) => message)).toEqual(["one", "two"]);
+  expect(readFileSync(path, "utf8").endsWith("\n")).toBe(true);
+  expect(readdirSync(layout.trajectoryFolder(folder))).toEqual(["notes.txt"]);
+  expect(readdirSync(folder)).not.toContain(".summary.json.unfinished");
+});
+
+test("a folder of a run has a name that no other has, of letters, digits and a few signs", () => {
+  const root = newFolder();
+  const named = (name: string) => newRunFolder(root, name).slice(root.length + 1);
+  expect(["office-grpo", "office-grpo", "../..", "", "a b/c:d", "größe_1.2", "-.x", "x".repeat(200)].map(named)).toEqual([
+    ...["office-grpo-1", "office-grpo-2", "run-1", "run-2", "a-b-c-d-1", "größe_1.2-1", "x-1", `${"x".repeat(100)}-1`],
+  ]);
+  writeFileSync(join(root, "file"), "");
+  expect(() => newRunFolder(join(root, "file"), "x")).toThrow(/not (written|a folder)|unreadable/);
 });
 
 test("a run ends with its model, whose files have checksums, then with its summary", async () => {
