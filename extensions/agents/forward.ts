@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as overHttp } from "node:http";
 import { request as overHttps } from "node:https";
+import { reasonOf } from "../../src/core/errors.ts";
 import { HttpError } from "../http/http-error.ts";
 import type { HttpRequest, Reply } from "../http/server.ts";
 
@@ -42,7 +43,7 @@ export type Answer = IncomingMessage & { readonly statusCode: number };
 /**
  * Asks another server with its own key, which replaces the client's.
  * @param silenceMs the longest silence of that server. Default: none is too long
- * @throws an error of the network
+ * @throws HttpError of status 502 for an error of the network, which is its cause
  */
 export function forward(
   { method, headers, signal }: HttpRequest,
@@ -58,7 +59,10 @@ export function forward(
     const options = { method, headers: { ...headersFor(headers, apiKey), ...length }, signal, timeout: silenceMs };
     const outgoing = ask(address, options, (answer) => resolve(answer as Answer));
     outgoing.on("timeout", () => outgoing.destroy(new Error(`nothing for ${silenceMs} ms`)));
-    outgoing.on("error", reject);
+    outgoing.on("error", (cause) => {
+      const failure = { expected: "an answer", hint: reasonOf(cause), cause };
+      reject(new HttpError(502, "the model's server", address.origin, failure));
+    });
     outgoing.end(body);
   });
 }

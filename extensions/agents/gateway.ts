@@ -1,7 +1,5 @@
-import { reasonOf } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
 import { guard, keyOf } from "../http/access.ts";
-import { HttpError } from "../http/http-error.ts";
 import { type HttpRequest, type Reply, type RunningHttp, startHttp } from "../http/server.ts";
 import { inferenceProblem } from "../inference/server.ts";
 import { type AgentTarget, type Episodes, lastRequest } from "./episodes.ts";
@@ -27,12 +25,8 @@ async function passOn(request: HttpRequest, episodes: Episodes): Promise<Reply> 
   const text = lastRequest(jsonOf(bytes.toString("utf8")));
   const owner = episodes.ownerOf(keyOf(request), typeof context === "string" ? context : undefined, text);
   owner.requests++;
-  const address = addressOf(request.url, owner.target);
-  return passedBack(
-    await forward(request, address, owner.target.apiKey, bytes, silenceMs).catch((cause: unknown) => {
-      throw new HttpError(502, "the model's server", address.origin, { expected: "an answer", hint: reasonOf(cause), cause });
-    }),
-  );
+  const { target } = owner;
+  return passedBack(await forward(request, addressOf(request.url, target), target.apiKey, bytes, silenceMs));
 }
 
 /** The address of a request at its model: the gateway's own `/v1` is the target's. */

@@ -65,7 +65,7 @@ const refuseUnknown = optionsDoor<AgentRecording>("recordAgent", {
  */
 export async function recordAgent<T extends TaskRequest>(recording: AgentRecording<T>): Promise<AgentRecord<T>> {
   refuseUnknown({ ...recording });
-  const { agent, keep = "reward >= 1", prices, concurrency, k, reward, timeoutMs } = recording;
+  const { agent, keep = "reward >= 1", prices, concurrency, k = 1, reward, timeoutMs } = recording;
   const keeps = keepRule(keep);
   const teacher = await askedTeacher(recording.teacher);
   const out = resolve(recording.out);
@@ -76,7 +76,7 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
     agent: sha256(codeOf(agent)),
     scoredBy: sha256(scoredBy),
   });
-  const attempts = new Map<string, RecordedAttempt>();
+  const attempts: RecordedAttempt[] = [];
   const spent = file.made.map(({ usage }) => usage);
   let resumed = 0;
   const record = async (signal: AbortSignal) => {
@@ -99,15 +99,11 @@ export async function recordAgent<T extends TaskRequest>(recording: AgentRecordi
           file.add(made);
           spent.push(made.usage);
         }
-        attempts.set(id, made);
+        attempts[place.task * k + place.attempt] = made;
         return made.outcome;
       };
       const measured = await measure(tasks, attempt, { k, concurrency, scoredBy });
-      const ids = tasks.flatMap((task) => Array.from({ length: k ?? 1 }, (_, turn) => attemptId(task, turn)));
-      const chosen = ids.flatMap((id) => {
-        const each = attempts.get(id);
-        return each?.outcome.kind === "score" && keeps(each.outcome.reward) ? [each] : [];
-      });
+      const chosen = attempts.filter(({ outcome }) => outcome.kind === "score" && keeps(outcome.reward));
       const kept = chosen.filter(({ unreadable }) => unreadable === undefined);
       const rows = kept.flatMap((each) => each.rows);
       if (rows.length > 0) writeFileAtomic(out, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));

@@ -95,9 +95,9 @@ async function passOn(request: HttpRequest, origin: string, { apiKey, name: mode
   };
   // An agent that waits no longer is no fault of the server.
   signal.addEventListener("abort", () => seen.waiting.delete(request));
-  const answer = await forward(request, address, apiKey, renamed(body, model)).catch((cause: unknown) => {
-    end(reasonOf(cause));
-    throw new HttpError(502, "the model's server", origin, { expected: "an answer", hint: reasonOf(cause), cause });
+  const answer = await forward(request, address, apiKey, renamed(body, model)).catch((error: HttpError) => {
+    end(reasonOf(error.cause));
+    throw error;
   });
   const { statusCode: status } = answer;
   const answered = bounded(answer);

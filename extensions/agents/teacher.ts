@@ -131,13 +131,14 @@ function bodyOf(
   });
   const forced =
     typeof toolChoice === "object" ? { type: "function", function: { name: names.shown(toolChoice.tool) } } : toolChoice;
-  const schema = typeof form === "object" ? { name: "answer", schema: form.schema } : undefined;
   const { temperature, topP, topK, seed, others } = sampling;
   const given = {
     ...{ temperature, top_p: topP, top_k: topK, seed, [limit]: maxTokens },
-    ...(stopStrings.length === 0 ? {} : { stop: stopStrings }),
-    ...(form === "json" ? { response_format: { type: "json_object" } } : {}),
-    ...(schema === undefined ? {} : { response_format: { type: "json_schema", json_schema: schema } }),
+    stop: stopStrings.length === 0 ? undefined : stopStrings,
+    response_format:
+      typeof form === "object"
+        ? { type: "json_schema", json_schema: { name: "answer", schema: form.schema } }
+        : form && { type: "json_object" },
     ...others,
   };
   return {
