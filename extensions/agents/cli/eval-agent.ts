@@ -63,9 +63,9 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     folders.push(shownPath(resolve(folder)));
   }
   const [a, b] = measured;
-  const withheld = verdictWithheld(measured, ["A", "B"]);
-  const difference = a === undefined || b === undefined || withheld !== undefined ? undefined : compareAgents(a, b);
-  if (b !== undefined && withheld !== undefined) screen.line(`B − A: ${withheld}`);
+  const withheld = compare && verdictWithheld(measured, ["A", "B"]);
+  const difference = compare && withheld === undefined ? compareAgents(a, b) : undefined;
+  if (withheld !== undefined) screen.line(`B − A: ${withheld}`);
   if (difference !== undefined) {
     const { better, worse, tasks: paired, smallest, pValue } = difference;
     screen.line("B − A, on the same tasks");
@@ -75,13 +75,10 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     if (errors !== undefined) screen.line(`   ${errors}`);
   }
   if (json === true) {
-    const record = {
-      ...{ agent, split, models, folders, measured: measured.map(({ episodes: _, ...each }) => each), difference },
-      ...(b === undefined ? {} : { withheld }),
-    };
-    output.line(JSON.stringify(record, null, 2));
+    const whole = measured.map(({ episodes: _, ...each }) => each);
+    output.line(JSON.stringify({ agent, split, models, folders, measured: whole, difference, withheld }, null, 2));
   } else for (const line of endLines(measured, folders, flags.show, screen)) screen.line(line);
-  return b !== undefined && withheld !== undefined ? 1 : 0;
+  return withheld === undefined ? 0 : 1;
 }
 
 /** An episode of the last model, and where all episodes are. */
@@ -91,14 +88,14 @@ function endLines(
   show: string | undefined,
   { paint, width }: Screen,
 ): string[] {
-  const episodes = measured.at(-1)?.episodes ?? [];
-  const [first = "", second] = folders;
+  const { episodes } = measured[measured.length - 1];
+  const [first, second] = folders;
   const last = second ?? first;
   return [
     ...shownEpisodes(episodes, show, paint, width),
     "",
     `Every episode: ${folders.join(" and ")} (runs show, dashboard)`,
-    `Read one: ${commandPrefix()} trajectory ${quoted(last)} ${episodes[0]?.id ?? "ID"}`,
+    `Read one: ${commandPrefix()} trajectory ${quoted(last)} ${episodes[0].id}`,
     ...(second === undefined ? [] : [`Compare: ${commandPrefix()} runs compare ${quoted(first)} ${quoted(second)}`]),
   ];
 }
@@ -171,6 +168,6 @@ export function following(
 
 /** Names the error that most attempts ended by, and how many. */
 function commonest(errors: readonly string[]): string {
-  const [[reason, times] = ["", 0]] = Object.entries(counted(errors)).sort((a, b) => b[1] - a[1]);
+  const [[reason, times]] = Object.entries(counted(errors)).sort((a, b) => b[1] - a[1]);
   return times === errors.length ? `: ${reason}` : `, ${count(times)} of them by: ${reason}`;
 }

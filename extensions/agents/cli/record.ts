@@ -34,7 +34,7 @@ export async function recordCommand(agent: readonly string[], flags: RecordFlags
     ...(timeout === undefined ? {} : { timeoutMs: 1000 * timeout }),
     ...(prices === undefined ? {} : { prices: pricesOf(prices, "--prices") }),
   };
-  const agentFiles = ` --tasks ${quoted(training.tasks)} --reward ${quoted(flags.reward ?? "")} -- ${agent.map(quoted).join(" ")}`;
+  const agentFiles = ` --tasks ${quoted(training.tasks)} --reward ${quoted(String(flags.reward))} -- ${agent.map(quoted).join(" ")}`;
   const measuring = tasks.train === tasks.test ? "" : ` (${count(tasks.test.length)} are kept for measuring)`;
   screen.line(`${agent.join(" ")} with ${who}: ${plural(tasks.train.length, "task")}${measuring}`);
   const kept = () =>
@@ -72,12 +72,12 @@ export function teacherOf(text: string, env: NodeJS.ProcessEnv): AgentTeacher {
     throw new ConfigError("--teacher", text, { expected });
   }
   const { endpoint } = modelOf(text, env);
-  const { name = "", baseUrl = "" } = endpoint ?? {};
-  if (endpoint === undefined || name === "")
+  if (!endpoint?.name)
     throw new ConfigError("--teacher", text || undefined, {
       expected:
         "NAME@ADDRESS, a model at a server, such as gpt-5-mini@https://api.openai.com/v1, or the module of a scripted expert",
     });
+  const { name, baseUrl } = endpoint;
   if (new URL(baseUrl).host === "api.openai.com") apiKeyFrom(env, "OPENAI_API_KEY", baseUrl);
   return { ...endpoint, name };
 }
