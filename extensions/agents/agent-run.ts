@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { z } from "zod";
+import { present } from "../../src/core/present.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 import { writeRecord } from "../../src/runs/files.ts";
 import { layout } from "../../src/runs/layout.ts";
@@ -59,7 +60,7 @@ function write(
   { agent, model = "the agent's own", split, temperature = 1, seconds }: MeasuredRun,
 ): void {
   const groups = tasks.map((_, i) => ({ id: `${split}/${i}`, trajectories: episodes.slice(i * k, (i + 1) * k) }));
-  const names = groups.map(({ trajectories }) => ({ id: trajectories[0].task }));
+  const names = groups.map(({ trajectories }) => ({ id: present(trajectories[0], "an attempt").task }));
   createRun(folder, {
     ...{ seed, steps: 0, algorithm: { kind: "evaluation" }, environment: { name: "agent", settings: {} } },
     ...{ agent, model, evaluation: { split, tasks: tasks.length, k }, scoredBy },

@@ -1,5 +1,6 @@
 import { keyOf } from "../../src/core/message-key.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { present } from "../../src/core/present.ts";
 import { withoutSecrets } from "../../src/core/secrets.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { parametersAsJsonSchema } from "../../src/tools/tool.ts";
@@ -43,8 +44,8 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
     const keys = spoken.map((key) => tools + key);
     const last = exchange.messages.length;
     for (const key of keys.slice(0, last)) continued.add(key);
-    answers.set(spoken[last], exchange.answer);
-    said.set(keys[last], exchange);
+    answers.set(present(spoken[last], "a key"), exchange.answer);
+    said.set(present(keys[last], "a key"), exchange);
   }
   const learned = new Set<string>();
   return [...said].flatMap(([end, last]) => {
@@ -56,7 +57,7 @@ export function conversationsOf(exchanges: readonly Exchange[]): DemonstrationRo
       const key = tools + keys[i];
       const isLearned = said.get(key)?.isCut === false && !learned.has(key);
       learned.add(key);
-      const { reasoning } = answers.get(keys[i]) ?? message;
+      const { reasoning } = answers.get(present(keys[i], "a key")) ?? message;
       return { ...assistantOf(message, reasoning), ...(isLearned ? {} : { weight: 0 }) };
     });
     return [{ messages, tools: last.tools.map(toolOf) }];

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError } from "../../src/core/errors.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
+import { present } from "../../src/core/present.ts";
 import { seedOf } from "../../src/core/random.ts";
 import { withoutSecrets } from "../../src/core/secrets.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
@@ -145,7 +146,7 @@ async function measured<T extends TaskRequest>(
       }
       const way = relay?.open();
       const { outcome, answer } = await played.attempt(task, way);
-      const of = { id, group: `${split}/${i}`, task: names[i], prompt: task.prompt };
+      const of = { id, group: `${split}/${i}`, task: present(names[i], "a name"), prompt: task.prompt };
       const episode = trajectoryOf(of, { outcome, answer, exchanges: way?.exchanges() ?? [] });
       run?.add({ id, outcome, episode: encodeTrajectory(episode) });
       episodes[i * k + j] = episode;

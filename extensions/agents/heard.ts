@@ -1,6 +1,7 @@
 import { readArguments } from "../../src/chat/call-deltas.ts";
 import { jsonOf } from "../../src/core/json.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { present } from "../../src/core/present.ts";
 import { assistantMessage } from "../inference/parsed-request.ts";
 
 /** A request of an agent and its answer, for reading. */
@@ -29,7 +30,7 @@ export class Hearing {
 
   /** @returns undefined for another request, and an answer without a message */
   exchange(url: string, request: string, answer: string): Heard | undefined {
-    const form = forms.find(({ path }) => path.test(url.split("?")[0]));
+    const form = forms.find(({ path }) => path.test(present(url.split("?")[0], "a path")));
     const body = jsonOf(request);
     const parts = partsOf(answer);
     if (form === undefined || !isJson(body) || parts.length === 0) return undefined;

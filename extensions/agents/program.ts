@@ -1,5 +1,6 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import { EnvError, reasonOf } from "../../src/core/errors.ts";
+import { present } from "../../src/core/present.ts";
 import { startGroup } from "../processes/group.ts";
 import type { AgentModel } from "./agent.ts";
 
@@ -27,7 +28,7 @@ export function runProgram(
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     const [file, ...args] = command;
-    const group = start(file, args, { env: { ...process.env, ...env } });
+    const group = start(present(file, "a program"), args, { env: { ...process.env, ...env } });
     const program = group.child as ChildProcessWithoutNullStreams;
     const stop = () => void group.end();
     signal.addEventListener("abort", stop, { once: true });

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { optionsDoor } from "../../src/core/door.ts";
 import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import type { Outcome } from "../../src/core/outcome.ts";
+import { present } from "../../src/core/present.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { writeFileAtomic } from "../../src/files/atomic.ts";
 import { sha256 } from "../../src/files/code-digests.ts";
@@ -166,7 +167,7 @@ export function keepRule(text: string): (reward: number) => boolean {
   const rule = /^\s*reward\s*(>=|>|<=|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text);
   if (rule === null) throw new ConfigError("keep", text, { expected: 'a rule such as "reward >= 1" or "reward > 0.5"' });
   const [, sign, limit] = rule;
-  return (reward) => comparisons[sign](reward, Number(limit));
+  return (reward) => present(comparisons[present(sign, "a sign")], "a comparison")(reward, Number(limit));
 }
 
 function sumOf(usages: readonly TeacherUsage[]): TeacherUsage {

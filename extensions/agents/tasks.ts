@@ -2,6 +2,7 @@ import { z } from "zod";
 import { firstDuplicate } from "../../src/core/duplicate.ts";
 import { ConfigError, reasonOf } from "../../src/core/errors.ts";
 import { parseJson } from "../../src/core/json.ts";
+import { present } from "../../src/core/present.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { readBounded, utf8Of } from "../../src/files/bounded.ts";
 import { sha256 } from "../../src/files/code-digests.ts";
@@ -28,7 +29,7 @@ export function splitTasks<T extends TaskRequest>(tasks: readonly T[]): SplitTas
   if (twice !== undefined)
     throw new ConfigError("tasks", twice, { expected: "each task once: it could be trained and measured" });
   if (tasks.length < leastToSplit) return { train: tasks, test: tasks };
-  const ranked = tasks.map(({ prompt }, i) => ({ prompt, rank: sha256(texts[i]) }));
+  const ranked = tasks.map(({ prompt }, i) => ({ prompt, rank: sha256(present(texts[i], "a text")) }));
   ranked.sort((a, b) => (a.rank < b.rank ? -1 : 1));
   const kept = new Set(ranked.slice(0, Math.round(testShare * tasks.length)).map(({ prompt }) => prompt));
   return { train: tasks.filter(({ prompt }) => !kept.has(prompt)), test: tasks.filter(({ prompt }) => kept.has(prompt)) };

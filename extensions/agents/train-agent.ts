@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { ConfigError } from "../../src/core/errors.ts";
+import { present } from "../../src/core/present.ts";
 import type { DefinedTask, TaskRequest } from "../../src/environments/define.ts";
 import type { Environment, Score } from "../../src/environments/environment.ts";
 import { codeDigests } from "../../src/files/code-digests.ts";
@@ -115,8 +116,8 @@ export async function functionOf<T extends TaskRequest>(agent: AgentTraining<T>[
 
 /** A module by its path, or a program and its arguments. */
 function agentOf(words: readonly string[]): string | AgentProgram {
-  const [first, ...more] = words;
-  return more.length === 0 && /\.[cm]?[jt]sx?$/.test(first) ? first : { command: words };
+  const first = present(words[0], "an agent");
+  return words.length === 1 && /\.[cm]?[jt]sx?$/.test(first) ? first : { command: words };
 }
 
 /** The agent, the file of tasks and the reward of a command line. @throws ConfigError naming the flag that is missing or wrong */

@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import { type Random, randomStream } from "../../src/core/random.ts";
 import { type AnswerTask, type Comparison, isRight } from "./tasks.ts";
 
@@ -62,10 +63,10 @@ export function formGuesses(tasks: readonly AnswerTask[]): Player["guesses"] {
   const few = new Set(tasks.map(first)).size <= 8;
   const names = [...(few || inPrompt(tasks) < 0.9 ? [] : [itsParts, aWord]), anothers];
   const [chosen] = names.flatMap((name) => players.filter((each) => each.name === name));
-  return tasks.map((task, i) => (chosen?.guesses[i].length ? chosen.guesses[i] : [first(task)]));
+  return tasks.map((task, i) => (chosen?.guesses[i]?.length ? present(chosen.guesses[i], "guesses") : [first(task)]));
 }
 
-const first = ({ answers }: AnswerTask) => answers[0];
+const first = ({ answers }: AnswerTask) => present(answers[0], "an answer");
 
 function player(name: string, tasks: readonly AnswerTask[], guess: (task: AnswerTask, i: number) => readonly string[]): Player {
   // A blank answer is silence, and no guess.
@@ -94,8 +95,9 @@ function wordsIn(text: string): string[] {
 }
 
 function firstWords(prompt: string): string[] {
-  const [line] = prompt.split("\n");
-  return line.split(". ").flatMap((sentence) => sentence.trim().split(" ")[0] || []);
+  return present(prompt.split("\n")[0], "a line")
+    .split(". ")
+    .flatMap((sentence) => sentence.trim().split(" ")[0] || []);
 }
 
 function isInPrompt(task: AnswerTask): boolean {
@@ -108,7 +110,7 @@ const isReordering = (task: AnswerTask) => /\S\s+\S/.test(first(task)) && isInPr
 /** The parts of an answer in other orders, what is between them in its place. */
 function reordered(answer: string, random: Random): string[] {
   const [, open, body, close] = /^([[({]?)(.*?)([\])}]?)$/s.exec(answer) as RegExpExecArray;
-  const parts = body.split(/(,\s*|\s+)/);
+  const parts = present(body, "a body").split(/(,\s*|\s+)/);
   return Array.from({ length: mostGuesses }, () => {
     const items = random.shuffle(parts.filter((_, i) => i % 2 === 0));
     return `${open}${parts.map((part, i) => (i % 2 === 0 ? items[i / 2] : part)).join("")}${close}`;

@@ -1,3 +1,4 @@
+import { present } from "../../src/core/present.ts";
 import type { UserCodeLimits } from "../../src/core/user-code.ts";
 import type { Environment, Split, Task } from "../../src/environments/environment.ts";
 import { whileEpisode } from "../../src/environments/lifetime.ts";
@@ -28,7 +29,7 @@ export async function findUnrepeatable(environment: Environment, split: Split, l
   const first: unknown[][] = [];
   for (const task of tasks) first.push(await transcript(environment, task, limits));
   for (const [index, task] of tasks.entries()) {
-    const change = difference(first[index], await transcript(environment, task, limits));
+    const change = difference(present(first[index], "a transcript"), await transcript(environment, task, limits));
     if (change === undefined) continue;
     found.push(
       `The episode of task ${index} of ${split} is another one the second time, from message ${change.at} on: ${change.text}. ` +

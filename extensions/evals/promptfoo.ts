@@ -7,6 +7,7 @@ import { complete } from "../../src/completions/client.ts";
 import { door, nearestIssue } from "../../src/core/door.ts";
 import { ConfigError, EnvError, reasonOf } from "../../src/core/errors.ts";
 import { jsonOf } from "../../src/core/json.ts";
+import { present } from "../../src/core/present.ts";
 import type { TaskRequest } from "../../src/environments/define.ts";
 import { requireFile } from "../../src/files/bounded.ts";
 import { loadModule } from "../../src/training/config/config-file.ts";
@@ -185,7 +186,7 @@ function requireScorable(assertions: unknown, where: string): void {
 function absolute(value: unknown, folder: string, key = ""): unknown {
   if (typeof value === "string") {
     const named = /^file:\/\/(?!\/)(.*)$/s.exec(value);
-    if (named !== null) return `file://${join(folder, named[1])}`;
+    if (named !== null) return `file://${join(folder, present(named[1], "a path"))}`;
     const isPath = (key === "prompts" || key === "tests") && !value.includes("\n") && existsSync(join(folder, value));
     return isPath ? `file://${join(folder, value)}` : value;
   }

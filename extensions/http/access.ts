@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { ConfigError } from "../../src/core/errors.ts";
+import { present } from "../../src/core/present.ts";
 import { HttpError } from "./http-error.ts";
 
 /** Who may ask a server. */
@@ -51,7 +52,7 @@ export function keyOf({ headers, url }: Keyed): string {
     headers["x-goog-api-key"] ??
     new URLSearchParams(url?.split("?", 2)[1]).get("key") ??
     "";
-  return Array.isArray(given) ? given[0] : given;
+  return Array.isArray(given) ? present(given[0], "a key") : given;
 }
 
 /** True for an address that only this machine reaches. A name such as 127.0.0.1.example.com does not count. */

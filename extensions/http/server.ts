@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { ConfigError, reasonOf } from "../../src/core/errors.ts";
+import { present } from "../../src/core/present.ts";
 import { isLoopback } from "./access.ts";
 import { readBody } from "./body.ts";
 import { HttpError } from "./http-error.ts";
@@ -195,7 +196,7 @@ function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 function pathOf({ url }: Pick<Arrived, "url">): string {
-  return url.split("?", 1)[0];
+  return present(url.split("?", 1)[0], "a path");
 }
 
 /** @throws HttpError (400) for a path that is not in UTF-8 */

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { readArguments } from "../../src/chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest } from "../../src/chat/conversation.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { present } from "../../src/core/present.ts";
 import type { DrawnToken } from "../../src/core/trajectory.ts";
 import type { Tool } from "../../src/tools/tool.ts";
 import { parseBody } from "../http/body.ts";
@@ -38,7 +39,8 @@ const route = /^(?:\/v1(?:beta|alpha))?\/models\/(.+):(generateContent|streamGen
 export function generateContent(path: string): Wire | undefined {
   const found = route.exec(path);
   if (found === null) return undefined;
-  const [, model, method] = found;
+  const [, name, method] = found;
+  const model = present(name, "a model");
   return {
     model,
     read: (bytes, state) => read(bytes, state, { model, stream: method === "streamGenerateContent" }),
@@ -211,7 +213,7 @@ function messagesOf({ contents }: ContentBody): Message[] {
     if (at === -1)
       throw new HttpError(400, "functionResponse", id ?? name, { expected: "the id or the name of a call before it" });
     const [call] = waiting.splice(at, 1);
-    return { role: "tool", name, callId: call.id, content: answerText(response) };
+    return { role: "tool", name, callId: call?.id, content: answerText(response) };
   };
   for (const { role, parts } of turnsOf(contents)) {
     const other = role === "model" ? "functionResponse" : "functionCall";

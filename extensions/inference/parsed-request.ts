@@ -3,6 +3,7 @@ import { readArguments } from "../../src/chat/call-deltas.ts";
 import type { ConversationReply, ConversationRequest, Delta } from "../../src/chat/conversation.ts";
 import { door, enlist } from "../../src/core/door.ts";
 import type { AssistantMessage, Message, ToolCall } from "../../src/core/messages.ts";
+import { present } from "../../src/core/present.ts";
 import type { DrawnToken, TokenId } from "../../src/core/trajectory.ts";
 import type { JsonSchema, Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
@@ -239,12 +240,12 @@ export function argumentsText({ argumentsText: text, arguments: args }: ToolCall
 export const callId = (id: string, index: number) => `call_${id}${index}`;
 
 export function drawnTokens({ sampled: { action, logprobs, top } }: ConversationReply): DrawnToken[] {
-  return action.map((token, i) => ({ token, logprob: logprobs[i], top: top?.[i] }));
+  return action.map((token, i) => ({ token, logprob: present(logprobs[i], "a log-prob"), top: top?.[i] }));
 }
 
 /** The candidates of a token's place, each as `entry` writes it. */
 export function candidatesOf<Entry>({ top }: DrawnToken, entry: (token: TokenId, logprob: number) => Entry): Entry[] {
-  return top === undefined ? [] : top.tokens.map((token, i) => entry(token, top.logprobs[i]));
+  return top === undefined ? [] : top.tokens.map((token, i) => entry(token, present(top.logprobs[i], "a log-prob")));
 }
 
 /** Tokens with their log-probs, as the OpenAI interface writes them. */

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Delta } from "../../src/chat/conversation.ts";
+import { present } from "../../src/core/present.ts";
 import { inCallOrder } from "../../src/core/tool-results.ts";
 import { type Access, guard, keyOf, requireKeys } from "../http/access.ts";
 import { jsonOfBody } from "../http/body.ts";
@@ -137,7 +138,7 @@ function replies(chat: ChatModel, parsed: ParsedRequest, signal: AbortSignal, de
     );
   };
   const [first, ...more] = Array.from({ length: count }, (_, index) => converse(index));
-  return Promise.all([first, ...more]);
+  return Promise.all([present(first, "an answer"), ...more]);
 }
 
 /** A body that some model's context could hold. @throws HttpError (400) for a larger one, before it is parsed */

@@ -1,6 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { type Formed, type GrammarMask, type Grammars, isFree } from "../../src/chat/grammar.ts";
 import { ModelError } from "../../src/core/errors.ts";
+import { present } from "../../src/core/present.ts";
 import { parametersAsJsonSchema, type Tool } from "../../src/tools/tool.ts";
 import { HttpError } from "../http/http-error.ts";
 import { startThread } from "../processes/thread.ts";
@@ -123,7 +124,7 @@ export class ThreadMasks implements Pick<Grammars, "mask"> {
       }
       if (Atomics.load(words, 0) !== 1)
         throw new ModelError("grammar", "no answer", { expected: "a token that its mask allows" });
-      return words.slice(headWords, headWords + words[1]);
+      return words.slice(headWords, headWords + present(words[1], "a count"));
     };
     let isOpen = true;
     return {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Message } from "../../src/core/messages.ts";
+import { present } from "../../src/core/present.ts";
 import { randomStream } from "../../src/core/random.ts";
 import type { Trajectory } from "../../src/core/trajectory.ts";
 
@@ -32,7 +33,7 @@ export function questionAbout(trajectories: readonly Trajectory[], model: string
     attempts: shown.length,
     system,
     user: [`<task>\n${task}\n</task>`, ...shown.map(attemptPart)].join("\n\n"),
-    byTrajectory: (scores) => texts.map((text) => scores[shown.indexOf(text)]),
+    byTrajectory: (scores) => texts.map((text) => present(scores[shown.indexOf(text)], "a score")),
   };
 }
 

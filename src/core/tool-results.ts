@@ -1,4 +1,5 @@
 import type { Message, ToolMessage } from "./messages.ts";
+import { present } from "./present.ts";
 
 /**
  * A conversation whose results of tools are in the order of the calls that they answer. Results of parallel calls come in the order in which they were
@@ -15,7 +16,7 @@ export function inCallOrder(messages: readonly Message[]): readonly Message[] {
       return at === -1 ? [] : [{ place, at, message: ordered[place] as ToolMessage }];
     });
     const sorted = [...known].sort((a, b) => a.at - b.at);
-    for (const [i, { place }] of known.entries()) ordered[place] = sorted[i].message;
+    for (const [i, { place }] of known.entries()) ordered[place] = present(sorted[i], "a result").message;
     places = [];
   };
   for (const [i, message] of messages.entries()) {

@@ -1,5 +1,6 @@
 import { mean } from "../core/mean.ts";
 import { isScored, unscoredEnds } from "../core/outcome.ts";
+import { present } from "../core/present.ts";
 import type { Group, Trajectory } from "../core/trajectory.ts";
 import type { Task } from "../environments/environment.ts";
 import type { Metrics } from "../runs/records.ts";
@@ -75,7 +76,7 @@ export async function applyRewards(
       scores: { ...trajectory.scores, ...asScores(raw.get(trajectory)) },
     })),
   }));
-  const scored = rewarded.filter((_, g) => !skipped.has(groups[g]));
+  const scored = rewarded.filter((_, g) => !skipped.has(present(groups[g], "a group")));
   return { groups: rewarded, scored, metrics: { ...metrics, ...meanReward(scored) } };
 }
 

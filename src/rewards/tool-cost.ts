@@ -18,7 +18,7 @@ export const toolCost = eachEpisode({
   score({ messages }, { perCall, tools }) {
     let cost = 0;
     for (const message of messages)
-      if (message.role === "tool") cost += Object.hasOwn(tools, message.name) ? tools[message.name] : perCall;
+      if (message.role === "tool") cost += (Object.hasOwn(tools, message.name) ? tools[message.name] : undefined) ?? perCall;
     return 0 - cost;
   },
 });

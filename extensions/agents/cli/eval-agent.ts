@@ -5,6 +5,7 @@ import { wholeNumber } from "../../../src/cli/numbers.ts";
 import { type EvalFlags, evaluationFlags, settingsOf } from "../../../src/cli/settings.ts";
 import { ConfigError } from "../../../src/core/errors.ts";
 import { errorsLine, type Outcome, verdictWithheld } from "../../../src/core/outcome.ts";
+import { present } from "../../../src/core/present.ts";
 import { runsFolder } from "../../../src/runs/layout.ts";
 import { newRunFolder, removeIfEmpty } from "../../../src/runs/write.ts";
 import { count, detectable, interval, percent, plural, points, pText } from "../../../src/terminal/format.ts";
@@ -42,7 +43,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
     screen.line(
       `${models.length > 1 ? `${"AB"[i]}  ` : ""}${agent} with ${model ?? "its own model"}: ${plural(tasks.length, "task")}${chosen.model === undefined ? "" : `, ${asks}, seed ${seed}`}`,
     );
-    const given = typeof out === "string" ? join(out, models.length > 1 ? "ab"[i] : "") : undefined;
+    const given = typeof out === "string" ? join(out, models.length > 1 ? "ab".charAt(i) : "") : undefined;
     const folder = given ?? newRunFolder(runsFolder, `eval-${basename(agent)}-${basename(model?.split("@")[0] ?? "own")}`);
     const again = `${models.length > 1 ? `--model ${model} instead of --compare, and ` : ""}--out ${quoted(shownPath(resolve(folder)))}`;
     const kept = () =>
@@ -122,7 +123,7 @@ export function modelOf(
   const found = /^(.*)@(https?:\/\/.*)$/.exec(model);
   if (found === null) return { model };
   const [, name, baseUrl] = found;
-  return { endpoint: { baseUrl, name, apiKey: env.OPENAI_API_KEY ?? "none" } };
+  return { endpoint: { baseUrl: present(baseUrl, "an address"), name, apiKey: env.OPENAI_API_KEY ?? "none" } };
 }
 
 /** How attempts ended, those of an earlier call too: success, reward, failures of the agent and errors. */

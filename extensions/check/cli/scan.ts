@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { z } from "zod";
 import { showDownload } from "../../../src/cli/download.ts";
 import { environmentCheckFlags, type SettingValues, settingsOf } from "../../../src/cli/settings.ts";
+import { present } from "../../../src/core/present.ts";
 import type { Environment } from "../../../src/environments/environment.ts";
 import { modelFolder, openChat, openModel, samplingUse } from "../../../src/sdk/model.ts";
 import { environmentOf } from "../../../src/sdk/run-environment.ts";
@@ -41,7 +42,7 @@ export async function scanCommand(
   const user = await loadConfigFile(flags.config);
   const given = settingsOf(environmentCheckFlags, { model: user.model ?? "smollm2", tasks: "64", ...flags });
   const subjects = what.map((each) => subjectOf(each, user, given));
-  const [{ config }] = subjects;
+  const { config } = present(subjects[0], "something to scan");
   const folder = await showDownload(config.model, screen, (onDownload) => modelFolder(config, onDownload, samplingUse(config)));
   const player = sampling
     ? await openModel(folder, config.engine, { use: samplingUse(config), seed: config.seed }, config.chat)

@@ -4,6 +4,7 @@ import { shownTools } from "../../chat/reply.ts";
 import { commonPrefix } from "../../core/context.ts";
 import { keyOf } from "../../core/message-key.ts";
 import type { AssistantMessage, Message } from "../../core/messages.ts";
+import { present } from "../../core/present.ts";
 import type { TokenId } from "../../core/trajectory.ts";
 import type { Captured } from "../../environments/environment.ts";
 import type { Tool } from "../../tools/tool.ts";
@@ -52,7 +53,7 @@ export class CapturedHistories {
       this.#conversations.ask(request, true);
       return known;
     }
-    const saidUpTo = (n: number) => this.#said.get(keys[n]);
+    const saidUpTo = (n: number) => this.#said.get(present(keys[n], "a key"));
     const count = longest(messages.length - 1, (n) => saidUpTo(n) !== undefined);
     const said = saidUpTo(count);
     const answers = messages.slice(count).map((answer) => (said === undefined ? answer : withoutMadeId(answer, said.message)));
