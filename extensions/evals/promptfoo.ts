@@ -119,8 +119,8 @@ export async function fromPromptfoo(file: string): Promise<Evals<PromptfooTask>>
   });
   const tasks = rows.map(({ testCase, error }, i) => {
     const where = `${file}: test ${i + 1} of the expansion`;
-    const row = rendered[i];
     if (rows.length !== rendered.length) throw new ConfigError(where, error, { expected: "a prompt" });
+    const row = present(rendered[i], "a rendered prompt");
     understood(testSchema, testCase, where);
     requireScorable(testCase.assert, where);
     if (/\b_conversation\b/.test(row.template))

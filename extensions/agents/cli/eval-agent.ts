@@ -65,7 +65,7 @@ export async function evalAgentCommand(agent: string, flags: EvalFlags, output: 
   }
   const [a, b] = measured;
   const withheld = compare && verdictWithheld(measured, ["A", "B"]);
-  const difference = compare && withheld === undefined ? compareAgents(a, b) : undefined;
+  const difference = compare && withheld === undefined ? compareAgents(present(a, "A"), present(b, "B")) : undefined;
   if (withheld !== undefined) screen.line(`B − A: ${withheld}`);
   if (difference !== undefined) {
     const { better, worse, tasks: paired, smallest, pValue } = difference;
@@ -89,14 +89,13 @@ function endLines(
   show: string | undefined,
   { paint, width }: Screen,
 ): string[] {
-  const { episodes } = measured[measured.length - 1];
-  const [first, second] = folders;
-  const last = second ?? first;
+  const { episodes } = present(measured.at(-1), "a measured agent");
+  const [first = "", second] = folders;
   return [
     ...shownEpisodes(episodes, show, paint, width),
     "",
     `Every episode: ${folders.join(" and ")} (runs show, dashboard)`,
-    `Read one: ${commandPrefix()} trajectory ${quoted(last)} ${episodes[0].id}`,
+    `Read one: ${commandPrefix()} trajectory ${quoted(second ?? first)} ${present(episodes[0], "an episode").id}`,
     ...(second === undefined ? [] : [`Compare: ${commandPrefix()} runs compare ${quoted(first)} ${quoted(second)}`]),
   ];
 }
@@ -169,6 +168,6 @@ export function following(
 
 /** Names the error that most attempts ended by, and how many. */
 function commonest(errors: readonly string[]): string {
-  const [[reason, times]] = Object.entries(counted(errors)).sort((a, b) => b[1] - a[1]);
+  const [reason, times] = present(Object.entries(counted(errors)).sort((a, b) => b[1] - a[1])[0], "an error");
   return times === errors.length ? `: ${reason}` : `, ${count(times)} of them by: ${reason}`;
 }
