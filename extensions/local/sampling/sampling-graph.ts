@@ -216,12 +216,14 @@ export class SamplingGraph {
     { isDecoding, place, short }: { readonly isDecoding: boolean; readonly place: number; readonly short: boolean },
   ): Promise<Record<string, Float32Array>> {
     if (made === undefined && !isDecoding) return this.#session.run(feeds, Object.keys(shapes), { short });
+    const named = (prefix: string, entries: Entries["keys"]) =>
+      entries.map((entry, layer): [string, typeof entry] => [`${prefix}${layer}`, entry]);
+    const there = new Map(made && [...named("newKeys", made.keys), ...named("newValues", made.values)]);
     const into: Record<string, FloatValue | DeviceTensor> = {};
     for (const [name, shape] of Object.entries(shapes)) {
-      const [, kind, layer] = /^new(Keys|Values)(\d+)$/.exec(name) ?? [];
-      const there = kind && made?.[kind === "Keys" ? "keys" : "values"][Number(layer)];
+      const tensor = there.get(name);
       const array = () => (made ? new Float32Array(count(shape)) : this.#kept.get(`${name} ${place}`, count(shape)));
-      into[name] = there instanceof DeviceTensor ? there : { data: array(), shape };
+      into[name] = tensor instanceof DeviceTensor ? tensor : { data: array(), shape };
     }
     await this.#session.runInto(feeds, into, { short });
     return Object.fromEntries(

@@ -52,7 +52,10 @@ export interface PassOptions {
   readonly parameters?: Placed;
 }
 
-/** Parameters that learn: passes over samples with every shared token once, the gradient that they add up, and AdamW. */
+/**
+ * Parameters that learn: passes over samples with every shared token once, the gradient that they add up, and AdamW. One call is made at a time, as the
+ * order of the engine's calls has it.
+ */
 export class Learner {
   readonly parameters: ParameterStore;
   readonly optimiser: AdamW;
@@ -64,7 +67,6 @@ export class Learner {
   #sums: Gradients | undefined;
   /** Whether the gradient counts as zeros, whatever its arrays hold: clearing them would be a pass over memory for nothing. */
   #cleared = true;
-  #lastBackward: Promise<unknown> = Promise.resolve();
 
   /**
    * @param heads the n-th reads n numbers a token, the first of which is the same for all
@@ -170,10 +172,7 @@ export class Learner {
       ...{ batch, temperature },
       weights: weights.map((each) => sumByTarget(batch, each)),
     }));
-    // One at a time: they write to the same gradient.
-    const result = this.#lastBackward.then(() => this.#counted(packed, () => this.#made(passes, parameters)));
-    this.#lastBackward = result.catch(() => {});
-    return result;
+    return this.#counted(packed, () => this.#made(passes, parameters));
   }
 
   async #openSums(): Promise<void> {

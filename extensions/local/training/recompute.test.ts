@@ -4,9 +4,8 @@ import { logprobHead } from "../model/heads.ts";
 import { initialiseAdapter, resolveLora } from "../model/lora.ts";
 import { loadModel } from "../model/model-folder.ts";
 import { microBatchTokens } from "./learner.ts";
-import { packBatch, packRows } from "./packing.ts";
 import { isLayered, passLimits, wholeGraphBytes } from "./pass-sizes.ts";
-import { arraysOf, batch, casesOf, distance, expectLayersToBeTheWhole, pass, samples } from "./recompute.fixture.ts";
+import { arraysOf, batch, casesOf, distance, expectLayersToBeTheWhole, pass } from "./recompute.fixture.ts";
 import { RecomputingGraph } from "./recompute.ts";
 import { TrainingGraph } from "./training-graph.ts";
 
@@ -57,17 +56,6 @@ test("a trie may have more tokens than the model has positions", async () => {
   expect(distance(few.numbers, many.numbers)).toBeLessThan(4e-6);
   for (const [name, gradient] of many.gradients)
     expect(distance(few.gradients.get(name) ?? new Float32Array(), gradient), name).toBeLessThan(4e-6);
-});
-
-test("passes that are asked for at once do not mix", async () => {
-  const { config, parameters: tensors } = await loadModel(new URL("../../../test/golden/models/qwen3", import.meta.url).pathname);
-  const parameters = new Map([...tensors].map(([name, { data }]) => [name, data]));
-  const graph = new RecomputingGraph(config, logprobHead, { threads: 1 });
-  const other = packBatch(packRows(samples.slice(3), 40));
-  const [a, b] = await Promise.all([graph.forward({ batch }, parameters), graph.forward({ batch: other }, parameters)]);
-  expect(a).toEqual(await graph.forward({ batch }, parameters));
-  expect(b).toEqual(await graph.forward({ batch: other }, parameters));
-  await graph.close();
 });
 
 test("in a wide model, whose norms are not folded into matrices, gradients agree with central differences", async () => {

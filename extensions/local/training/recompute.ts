@@ -35,7 +35,7 @@ export interface RecomputingOptions extends LayerPartsOptions {
  * Attention meets the queries in blocks, each with the keys that it sees and no others (as in Dao et al., arXiv:2205.14135, but
  * with whole lines of scores), so neither scores nor masks of a whole row are ever held, and nothing is computed between branches
  * of a trie or for later tokens. The other parts of a layer, and the head, meet the tokens in pieces, one behind another without
- * padding.
+ * padding. One pass is made at a time: they share arrays.
  */
 export class RecomputingGraph implements TrainableModel {
   readonly #config: ModelConfig;
@@ -45,7 +45,6 @@ export class RecomputingGraph implements TrainableModel {
   readonly #parts: LayerParts;
   readonly #attention: ReturnType<typeof attentionPass>;
   readonly #readHead: ReturnType<typeof headPass>;
-  #last: Promise<unknown> = Promise.resolve();
 
   constructor(config: ModelConfig, head: Head, { pieceTokens, blockQueries, ...options }: RecomputingOptions) {
     this.#config = config;
@@ -56,42 +55,20 @@ export class RecomputingGraph implements TrainableModel {
     this.#readHead = headPass(config, this.#parts, this.#arrays, pieceTokens);
   }
 
-  forward({ batch, temperature = 1 }: Pass, parameters: Placed): Promise<Float32Array> {
-    return this.#inTurn(async () => {
-      const flat = this.#flatten(batch);
-      const hidden = await this.#throughLayers(flat, parameters, (layer) => layer % 2);
-      return this.#readHead({ batch, flat, hidden, parameters, temperature });
-    });
+  async forward({ batch, temperature = 1 }: Pass, parameters: Placed): Promise<Float32Array> {
+    const flat = this.#flatten(batch);
+    const hidden = await this.#throughLayers(flat, parameters, (layer) => layer % 2);
+    return this.#readHead({ batch, flat, hidden, parameters, temperature });
   }
 
-  backward(pass: Pass, parameters: Placed, gradients: Gradients, empty = false): Promise<Float32Array> {
-    const sums = sumsOf(gradients, empty);
-    return this.#inTurn(() => this.#backward(pass, parameters, sums));
-  }
-
-  async close(): Promise<void> {
-    await this.#last;
-    await this.#parts.close();
-    this.#arrays.clear();
-  }
-
-  /** One pass at a time: they share arrays. */
-  #inTurn<T>(pass: () => Promise<T>): Promise<T> {
-    const result = this.#last.then(pass);
-    this.#last = result.catch(() => {});
-    return result;
-  }
-
-  #flatten(batch: PackedBatch): FlatBatch {
-    return flatten(batch, (length) => this.#options.blockQueries ?? blockQueries(this.#config, length), this.#config.window);
-  }
-
-  async #backward(
+  async backward(
     { batch, weights = [], temperature = 1 }: Pass,
     parameters: Placed,
-    gradients: GradientSums,
+    sums: Gradients,
+    empty = false,
   ): Promise<Float32Array> {
     const { layers, hiddenSize, embeddingScale = 1 } = this.#config;
+    const gradients = sumsOf(sums, empty);
     const flat = this.#flatten(batch);
     // What is below the first layer with an adapter needs no gradients, and so nothing of it is kept.
     const first = firstAdapted(this.#config);
@@ -106,6 +83,15 @@ export class RecomputingGraph implements TrainableModel {
       await gradients.change(embedding, (sum) => addRows(sum, flat.tokens, rows, hiddenSize));
     }
     return numbers;
+  }
+
+  async close(): Promise<void> {
+    await this.#parts.close();
+    this.#arrays.clear();
+  }
+
+  #flatten(batch: PackedBatch): FlatBatch {
+    return flatten(batch, (length) => this.#options.blockQueries ?? blockQueries(this.#config, length), this.#config.window);
   }
 
   /**
