@@ -183,7 +183,7 @@ export function differentiate(g: Graph, outputs: readonly Tensor[], seeds: reado
     const gradients = rule(g, node, upstream as unknown as Parameters<typeof rule>[2]);
     node.inputs.forEach((input, i) => {
       const gradient = gradients[i];
-      if (!gradient || !needed.has(input.name)) return;
+      if (!gradient) return;
       const sofar = adjoint.get(input.name);
       adjoint.set(input.name, sofar ? g.add(sofar, gradient) : gradient);
     });

@@ -1,17 +1,26 @@
 import type { Graph, Node } from "./graph.ts";
+import type { Tensor } from "./tensor.ts";
 
-/** A graph as text: its inputs, its nodes and its outputs, without the name of layer 0. A product says what is transposed, and scaled. */
-export function written({ inputs, nodes, outputs }: Graph) {
-  const shaped = ({ name, shape, type }: Graph["inputs"][number]) =>
-    `${short(name)}[${shape.join(", ")}]${type === "float32" ? "" : ` ${type}`}`;
-  return { inputs: inputs.map(shaped), nodes: nodes.map(nodeText), outputs: outputs.map(shaped) };
-}
-
-const short = (name: string) => name.replace("model.layers.0.", "").replace(/(\w)_(\d+)_0$/, "$1$2");
-
-function nodeText({ op, inputs, outputs, attributes }: Node): string {
-  const names = (tensors: typeof inputs) => tensors.map(({ name }) => short(name)).join(", ");
-  const said = Object.entries(attributes).filter(([, value]) => value !== false && value !== undefined);
-  const options = said.filter(([name, value]) => name !== "alpha" || value !== 1);
-  return `${names(outputs)} = ${op}(${names(inputs)})${options.map(([name, value]) => ` ${name}=${JSON.stringify(value)}`).join("")}`;
+/**
+ * A graph as text: its inputs that are no weights, its nodes and its outputs. Names are without the layer 0, a constant of one number is that number, and
+ * attributes are those that say something.
+ */
+export function written({ inputs, nodes, outputs, constants }: Graph) {
+  const numbers = new Map(constants.flatMap(({ tensor, data }) => (data.length === 1 ? [[tensor.name, String(data[0])]] : [])));
+  const name = (tensor: Tensor) =>
+    numbers.get(tensor.name) ?? tensor.name.replace("model.layers.0.", "").replace(/(\w)_(\d+)_0$/, "$1$2");
+  const shaped = (tensor: Tensor) =>
+    `${name(tensor)}[${tensor.shape.join(", ")}]${tensor.type === "float32" ? "" : ` ${tensor.type}`}`;
+  const line = ({ op, inputs, outputs, attributes }: Node) => {
+    const said = Object.entries(attributes).filter(
+      ([key, value]) => value !== false && value !== undefined && !(key === "alpha" && value === 1),
+    );
+    const options = said.map(([key, value]) => ` ${key}=${JSON.stringify(value).replaceAll('"', "")}`);
+    return `${outputs.map(name).join(", ")} = ${op}(${inputs.map(name).join(", ")})${options.join("")}`;
+  };
+  return {
+    inputs: inputs.filter((input) => !/\.(weight|bias)$/.test(input.name)).map(shaped),
+    nodes: nodes.map(line),
+    outputs: outputs.map(shaped),
+  };
 }

@@ -23,7 +23,7 @@ import { packBatch, packRows } from "../training/packing.ts";
 import { TrainingGraph } from "../training/training-graph.ts";
 import { readAdapter } from "./adapter-folder.ts";
 import { logprobHead } from "./heads.ts";
-import { adapterShapes, initialAdapter, initialiseAdapter, resolveLora } from "./lora.ts";
+import { adapterShapes, initialAdapter, initialiseAdapter, moduleOf, resolveLora } from "./lora.ts";
 import { loadModel } from "./model-folder.ts";
 import { readSafetensors } from "./safetensors.ts";
 
@@ -101,6 +101,12 @@ describe("as PEFT computes it in float64 (test/golden/lora.py)", () => {
       expect(worst / largest, name).toBeLessThan(1e-5);
     }
   });
+});
+
+test("a weight belongs to the module of its name", () => {
+  expect(["model.norm.weight", "lm_head.weight", "a.weight.b", "model.layers.0.self_attn.q_proj.bias"].map(moduleOf)).toEqual([
+    ...["model.norm", "lm_head", undefined, undefined],
+  ]);
 });
 
 test("training begins with the base, and moves the adapter alone", async () => {

@@ -26,6 +26,13 @@ export interface LoraSettings {
 /** The name of a matrix of a module's adapter. */
 export const matrixOf = (module: string, matrix: "A" | "B") => `${module}.lora_${matrix}.weight`;
 
+const ending = ".weight";
+
+/** The name of the module that a weight belongs to. Undefined for other parameters. */
+export function moduleOf(name: string): string | undefined {
+  return name.endsWith(ending) ? name.slice(0, -ending.length) : undefined;
+}
+
 /** @throws ConfigError naming a target that the model lacks, and the modules that it has, or more layers than it has */
 export function resolveLora(config: ModelConfig, { rank, alpha, targets, layers = config.layers }: LoraSettings): Lora {
   if (layers > config.layers)
@@ -119,8 +126,8 @@ export function addAdapter({ g, config: { lora }, weight }: GraphModel, module: 
 export function mergedParameters({ g, config, weight }: GraphModel): Parameters {
   const { lora } = config;
   return (name) => {
-    const module = name.replace(/\.weight$/, "");
-    if (lora === undefined || module === name || !isAdapted(config, module)) return weight(name);
+    const module = moduleOf(name);
+    if (lora === undefined || module === undefined || !isAdapted(config, module)) return weight(name);
     const [a, b] = [weight(matrixOf(module, "A")), weight(matrixOf(module, "B"))];
     return g.add(weight(name), g.mul(g.matmul(b, a), g.scalar(lora.alpha / lora.rank)));
   };
@@ -167,7 +174,7 @@ interface LinearModule {
 export function linearModules(config: ModelConfig): LinearModule[] {
   return [...parameterShapes(config)].flatMap(([name, shape]) =>
     shape.length === 2 && name.startsWith("model.layers.")
-      ? [{ name: name.replace(/\.weight$/, ""), outputs: shape[0], inputs: shape[1] }]
+      ? [{ name: name.slice(0, -ending.length), outputs: shape[0], inputs: shape[1] }]
       : [],
   );
 }

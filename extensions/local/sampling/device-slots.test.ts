@@ -11,10 +11,9 @@ const ofToken = 4 * 2 * 2 * 2 * 3;
 
 let memory: DeviceSlotMemory;
 let device: DeviceMemory;
-const moved: number[] = [];
 beforeAll(async () => {
   device = await DeviceMemory.of("cpu");
-  memory = await DeviceSlotMemory.open(shape, "cpu", ({ numbers }) => moved.push(numbers));
+  memory = await DeviceSlotMemory.open(shape, "cpu");
 });
 afterAll(() => memory.close());
 
@@ -91,10 +90,9 @@ test("slots hold what is appended, copied, taken and put, in the order asked for
   memory.rest();
 });
 
-test("slots and tokens grow and shrink in steps, what they hold stays, and each move is said", async () => {
+test("slots and tokens grow and shrink in steps, and what they hold stays", async () => {
   const slots = memory.newSlots();
   const sizes = () => [slots.slots, slots.capacity, slots.bytes / ofToken];
-  moved.length = 0;
   expect(sizes()).toEqual([0, 0, 0]);
   await append(slots, 0, 0, [1, 2]);
   expect(sizes()).toEqual([1, 64, 64]);
@@ -103,7 +101,6 @@ test("slots and tokens grow and shrink in steps, what they hold stays, and each 
   await slots.reserve(2, 65);
   expect(sizes()).toEqual([4, 128, 512]);
   await slots.reserve(4, 128); // as there is
-  expect(moved).toEqual([64, 256].map((tokens) => tokens * 6));
   await slots.shrink(2); // half: that is not worth a copy
   expect(sizes()).toEqual([4, 128, 512]);
   await slots.shrink(1);

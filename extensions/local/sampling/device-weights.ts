@@ -3,7 +3,7 @@ import { Graph } from "../graph/graph.ts";
 import { Session } from "../graph/session.ts";
 import type { Provider } from "../machine/device.ts";
 import { DeviceTensor } from "../machine/native/tensor.ts";
-import { adapterShapes, isAdapted, matrixOf } from "../model/lora.ts";
+import { adapterShapes, isAdapted, matrixOf, moduleOf } from "../model/lora.ts";
 import { type ModelConfig, parameterShapes } from "../model/model-config.ts";
 import { parametersOf } from "../model/transformer.ts";
 import type { Placed } from "../training/parameter-store.ts";
@@ -44,9 +44,9 @@ export class DeviceWeights {
     const tensors: Record<string, DeviceTensor> = {};
     const [of, adapter] = [parametersOf(parameters), adapterShapes(this.#config)];
     for (const [name, shape] of parameterShapes(this.#config)) {
-      const module = name.replace(/\.weight$/, "");
+      const module = moduleOf(name);
       if (this.#config.lora === undefined) tensors[name] = await this.#learned(name, of(name), shape);
-      else if (module === name || !isAdapted(this.#config, module)) tensors[name] = await this.#frozen(of(name), shape);
+      else if (module === undefined || !isAdapted(this.#config, module)) tensors[name] = await this.#frozen(of(name), shape);
       else {
         const factor = (each: string) => this.#learned(each, of(each), adapter.get(each) ?? []);
         const [a, b] = [await factor(matrixOf(module, "A")), await factor(matrixOf(module, "B"))];

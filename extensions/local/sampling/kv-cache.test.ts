@@ -166,6 +166,18 @@ test("memory follows the rows in use, and what they hold survives growing and sh
   await expectHeld(cache, 0, [1, 2, 3]);
 });
 
+test("slots that fit rows just so stay as many while they have room for more tokens", async () => {
+  const cache = new SlotCache({ layers: 1, kvHeads: 1, headDim: 2 });
+  const bytesOf = (slots: number, tokens: number) => 2 * 4 * 2 * slots * tokens;
+  await cache.reserve(9, 64); // in steps of two, from eight rows on
+  expect(cache.bytes).toBe(bytesOf(10, 64));
+  await cache.fit(9);
+  await cache.reserve(9, 65);
+  expect(cache.bytes).toBe(bytesOf(9, 128));
+  await cache.reserve(8, 128);
+  expect(cache.bytes).toBe(bytesOf(9, 128));
+});
+
 test("the event loop turns while many keys and values are moved, and not for a few", async () => {
   const turnsIn = async (move: () => Promise<void>) => {
     let [turns, running] = [0, true];

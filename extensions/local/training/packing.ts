@@ -154,9 +154,7 @@ export function packBatch(rows: readonly Row[]): PackedBatch {
   rows.forEach((row, r) => {
     const base = r * length;
     tokens.set(row.tokens, base);
-    for (let node = 0; node < length; node++) {
-      positions[base + node] = BigInt(row.positions[node] ?? 0);
-    }
+    positions.set(BigInt64Array.from(row.positions, BigInt), base);
     const queryOf = new Map<number, number>();
     for (let query = 0; query < queryCount; query++) {
       const node = queriesOfRows[r][query] ?? 0;

@@ -140,7 +140,7 @@ interface Half {
  * Inputs and sizes as in `PackedBatch`: B rows, T tokens a row of which P are read, M scored tokens.
  * @param trained names of the parameters that get gradients; of none, there is no backward half
  */
-function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
+export function trainingGraph(config: ModelConfig, head: Head, trained: readonly string[]): Graph {
   const g = new Graph();
   const tokens = g.input("tokens", ["B", "T"], "int32");
   const positions = g.input("positions", ["B", "T"], "int64");
