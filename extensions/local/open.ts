@@ -59,12 +59,11 @@ export async function openLocal(
   const forModel = { config: model, training: use?.training === true, precision, lora: lora && { ...lora, seed } };
   const { provider, description } = await chooseProvider(device, threads, forModel);
   const planned = use && planNow(model, settings, use);
-  const plan = planned?.plan;
-  const onGpu = use && planOnGpu(provider, model, memoryUse(settings, use));
-  const onCpu = use?.training && planned ? planText(model, planned.memory, planned.plan, planned.most) : undefined;
+  const onGpu = planned && planOnGpu(provider, model, planned.memory);
+  const onCpu = planned?.memory.training ? planText(model, planned.memory, planned.plan, planned.most) : undefined;
   const said = onGpu ?? onCpu;
   // The plan is of the processor's memory. On a GPU sessions stay open, and passes and caches go by what its driver says is free.
-  const { passBytes, restBytes, weightsAsInputs } = isGpu(provider) ? {} : (plan ?? {});
+  const { passBytes, restBytes, weightsAsInputs } = isGpu(provider) ? {} : (planned?.plan ?? {});
   const decode = (tokens: readonly TokenId[]) => tokenizer.decode(tokens);
   const adapter = lora && { ...lora, seed };
   return {

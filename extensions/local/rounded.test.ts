@@ -78,7 +78,9 @@ describe("a sampler in 8 bits", () => {
     const coarse = new Map(
       [...roundedOf(model.config, arrays).keys()].map((name) => {
         const [outputs, inputs] = shapes.get(name) ?? [];
-        return [name, quantise8(arrays.get(name) ?? new Float32Array(0), outputs, inputs, 7)];
+        const fine = quantise8(arrays.get(name) ?? new Float32Array(0), outputs, inputs);
+        const integers = fine.integers.map((integer) => Math.round((integer * 7) / 127));
+        return [name, { ...fine, integers, scales: fine.scales.map((scale) => (scale * 127) / 7) }];
       }),
     );
     const sampler = new LocalSampler(model.config, arrays, 0, {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Provider } from "../machine/device.ts";
 import { Graph } from "./graph.ts";
-import { lower, serialise, serialiseWhole } from "./onnx.ts";
+import { besideModel, lower, serialise, serialiseWhole } from "./onnx.ts";
 import type { OnnxNode } from "./operator.ts";
 import type { Tensor } from "./tensor.ts";
 
@@ -571,4 +571,14 @@ test("a model's bytes are protobuf's, by the field numbers of onnx.proto; large 
   expect(bytes.toString("latin1").replaceAll(/[^\x20-\x7e]+/g, "|")).toMatchInlineSnapshot(
     `"|retrograde:|=|x|softmax_0_0|softmax #0"|Softmax*|axis|:|;|softmax_0_0|concat_1_0|concat #1"|Concat*|axis|:|+|concat_1_0|large|add_2_0|add #2"|Add:|%|add_2_0|y|identity #3"|Identity:|retrograde*@|B|largej|location|largej|offset|0j|length|65536p|Z|x|N|b|y|N|B|B|com.microsoft|"`,
   );
+});
+
+test("constants of 64 KiB are beside the model, as their own bytes; smaller ones are in it", () => {
+  const g = new Graph();
+  const large = new Float32Array(2 ** 14);
+  g.constant(large, [2 ** 14], "large");
+  g.constant(new Float32Array(2 ** 14 - 1), [2 ** 14 - 1], "small");
+  expect(besideModel(g).map(({ path, data }) => [path, data.byteLength, data.buffer === large.buffer])).toEqual([
+    ["large", 2 ** 16, true],
+  ]);
 });

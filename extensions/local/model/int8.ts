@@ -3,17 +3,14 @@ import type { Int8Matrix } from "../graph/rounded.ts";
 /** Rows and columns that are transposed at a time: both sides stay in the processor's cache. */
 const tile = 64;
 
-/**
- * Rounds a matrix [outputs, inputs] to the nearest of 255 values an output.
- * @param levels largest integer. Default 127; fewer is coarser
- */
-export function quantise8(matrix: Float32Array, outputs: number, inputs: number, levels = 127): Int8Matrix {
+/** Rounds a matrix [outputs, inputs] to the nearest of 255 values an output. */
+export function quantise8(matrix: Float32Array, outputs: number, inputs: number): Int8Matrix {
   const integers = new Int8Array(matrix.length);
   const scales = new Float32Array(outputs);
   for (let o = 0; o < outputs; o++) {
     let largest = 0;
     for (let i = o * inputs; i < (o + 1) * inputs; i++) largest = Math.max(largest, Math.abs(matrix[i]));
-    scales[o] = Math.max(largest, 1e-30) / levels;
+    scales[o] = Math.max(largest, 1e-30) / 127;
   }
   eachTile(outputs, inputs, (o, from, to) => {
     for (let i = from; i < to; i++) integers[i * outputs + o] = Math.round(matrix[o * inputs + i] / scales[o]);

@@ -107,8 +107,7 @@ export class LocalSampler {
   async update(parameters: Arrays, weightVersion: number): Promise<void> {
     this.requireIdle();
     await this.#running; // what was cancelled last may still be in the middle of a run
-    await this.#graph?.close();
-    this.#graph = undefined;
+    await this.#closeGraph();
     await this.#device?.update(parameters);
     this.#parameters = parameters;
     this.#weightVersion = weightVersion;
@@ -118,7 +117,10 @@ export class LocalSampler {
   /** Gives the session's memory back where nothing is sampled and no rollout will come back. The next action opens another one. */
   async rest(): Promise<void> {
     await this.#running;
-    if (this.#prefixes.users + this.#inFlight > 0) return;
+    if (this.#prefixes.users + this.#inFlight === 0) await this.#closeGraph();
+  }
+
+  async #closeGraph(): Promise<void> {
     const graph = this.#graph;
     this.#graph = undefined;
     await graph?.close();
@@ -164,8 +166,7 @@ export class LocalSampler {
   async close(): Promise<void> {
     this.#rejectAll(cancelled());
     await this.#running;
-    await this.#graph?.close();
-    this.#graph = undefined;
+    await this.#closeGraph();
     this.#prefixes.clear();
     await this.#device?.close();
   }

@@ -97,7 +97,7 @@ export class SamplingGraph {
   /** Those that are inputs. */
   readonly #weights: Readonly<Record<string, Value>>;
   readonly #device: SamplingOptions["device"];
-  readonly #kept = new ScratchArrays();
+  readonly #kept = new ScratchArrays<string>();
 
   private constructor(
     session: Session,

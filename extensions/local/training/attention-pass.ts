@@ -26,7 +26,7 @@ export function attentionPass(
   };
 
   /** A copy only where other tokens are in between. */
-  const keysOf = (use: string, array: Float32Array, { keys }: AttentionBlock): FloatValue => {
+  const keysOf = (use: "block k" | "block v", array: Float32Array, { keys }: AttentionBlock): FloatValue => {
     const shape = [1, keys.length, kvHeads, headDim];
     const [first, last] = [keys[0], keys[keys.length - 1]];
     if (last - first === keys.length - 1) return { data: array.subarray(first * width, (last + 1) * width), shape };
@@ -78,7 +78,7 @@ export function attentionPass(
       for (const block of largestFirst(blocks)) {
         const feeds = { ...feedsOf(block, given), o: queriesOf(o, block), [upstreamOf("o")]: queriesOf(ofO, block) };
         const shape = [1, block.keys.length, kvHeads, headDim];
-        const [dk, dv] = ["block dk", "block dv"].map((use) => arrays.get(use, block.keys.length * width));
+        const [dk, dv] = (["block dk", "block dv"] as const).map((use) => arrays.get(use, block.keys.length * width));
         await session.runInto(feeds, {
           [gradientOf("q")]: queriesOf(of.q, block),
           [gradientOf("k")]: { data: dk, shape },

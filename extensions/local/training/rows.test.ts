@@ -22,7 +22,7 @@ test("rows are read and added to by their ids, which may repeat", () => {
 });
 
 test("scratch is kept by its use until it is cleared, and only grows", () => {
-  const arrays = new ScratchArrays();
+  const arrays = new ScratchArrays<"a" | "b" | "k">();
   const first = arrays.get("a", 4);
   first.set([1, 2, 3, 4]);
   expect(arrays.get("a", 2)).toEqual(Float32Array.of(1, 2));

@@ -14,7 +14,7 @@ import { masks } from "./masks.ts";
 import type { PackedBatch } from "./packing.ts";
 import type { Placed } from "./parameter-store.ts";
 
-export const gradientOf = (name: string) => `gradient/${name}`;
+export const gradientOf = (name: string) => `gradient/${name}` as const;
 export const numbersOf = (output: number) => `numbers/${output}`;
 export const weightsOf = (output: number) => `weights/${output}`;
 

@@ -233,3 +233,9 @@ test("texts and lists longer than a window are read whole", async () => {
   const { metadata } = await readGguf([file]);
   expect([metadata.get("text") === long, metadata.get("list"), metadata.get("after")]).toEqual([true, many, 7]);
 });
+
+test("names may have 256 characters", async () => {
+  const [key, name] = ["k".repeat(256), "m".repeat(256)];
+  const { metadata, tensors } = await readGguf([write({ entries: [[key, 0, Buffer.of(1)]], tensors: [{ ...matrix, name }] })]);
+  expect([metadata.get(key), tensors.get(name)?.shape]).toEqual([1, [2, 3]]);
+});
