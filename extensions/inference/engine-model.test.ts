@@ -78,6 +78,12 @@ test("a conversation is sampled behind its prompt, with the request's settings",
   expect(await model.chat?.count({ ...when, tools: [find] }, signal)).toBe(context.length);
   expect(await model.chat?.count({ ...when, tools: [find], toolChoice: "none" }, signal)).toBe(promptOf("When?").length);
   expect(model.chat?.decode(chat.tokenizer.encode("Demo"))).toBe("Demo");
+  // As many characters as the context could hold, and one more.
+  const longest = Math.max(...[...chat.tokenizer.vocabulary.tokens.values()].map(({ length }) => length));
+  const tight = scripted({ maxLength: 16 }).model.chat as ChatModel;
+  const count = async (characters: number) => tight.count({ messages: user("x".repeat(characters)) }, signal);
+  expect(await count(16 * longest)).toBeGreaterThan(16);
+  await expect(count(16 * longest + 1)).rejects.toThrow(/characters/);
   await converse(when);
   expect(sampled[1].maxTokens).toBe(4096 - promptOf("When?").length);
 });
