@@ -87,12 +87,21 @@ test("the help of every command, and the options that it honours beside each oth
 test.each(names)("%s says what it is for, in a sentence, and so does each of its options", (name) => {
   const command = commandOf(name);
   expect(command.description()).toMatch(/^[A-Z`].{10,}[.:?`)]$/s);
-  // The list of commands has a shorter line, or that sentence.
-  expect(command.summary() === "" || /^[a-z`].{5,}[^.]$/.test(command.summary())).toBe(true);
+  // The list of commands has a shorter line.
+  expect(command.summary()).toMatch(/^[a-z`].{5,}[^.]$/);
   expect(
     command.options.filter(({ description, hidden }) => !hidden && !/^\S.{3,}/.test(description)).map(({ flags }) => flags),
   ).toEqual([]);
   expect(command.registeredArguments.every((argument) => argument instanceof Argument && argument.name() !== "")).toBe(true);
+});
+
+test("every argument says what it is, but for those whose command does", () => {
+  const silent = names.flatMap((name) =>
+    commandOf(name)
+      .registeredArguments.filter(({ description }) => !/^\S.{3,}/.test(description ?? ""))
+      .map((argument) => `${name} ${argument.name()}`),
+  );
+  expect(silent).toEqual(["scan what", "check agent", "advise agent"]);
 });
 
 /** The words of a line of a shell, without its quotes. */
