@@ -63,9 +63,8 @@ export function compareRuns(
 }
 
 function worldOf({ config: { environment } }: ComparedRun["record"]): string {
-  return typeof environment === "object" && environment !== null && "name" in environment
-    ? String(environment.name)
-    : String(environment);
+  const { name = environment } = Object(environment) as { readonly name?: unknown };
+  return String(name);
 }
 
 function lastEvaluation(lines: readonly IndexLine[], split: string, decoding: Decoding): IndexLine | undefined {

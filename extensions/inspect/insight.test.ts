@@ -151,6 +151,10 @@ test("runs of different worlds are not compared, nor tasks that only have the sa
   expect(() => compareRuns(run("office", "pay"), run("knowledge", "pay"))).toThrow(/world is "knowledge".*"office"/);
   expect(() => compareRuns(run("office", "pay"), run("office", "move"))).toThrow(/test\/0.*"move".*"pay"/);
   expect(compareRuns(run("office", "pay"), run("office", "pay"))).toHaveLength(1);
+  // A record may have the name alone.
+  const named = (environment: unknown) => ({ record: { config: { environment } }, index: index("pay") });
+  expect(compareRuns(named("office"), run("office", "pay"))).toHaveLength(1);
+  expect(() => compareRuns(named("office"), named(undefined))).toThrow(/world is "undefined".*"office"/);
 });
 
 test("two tasks of one id are not merged into one", () => {

@@ -53,7 +53,7 @@ test("a model without an environment simply talks", async () => {
   let text = "";
   const screen = createScreen({ write: (part: string) => (text += part), columns: 100 });
   const short = join(folder, "short.mjs");
-  writeFileSync(short, "export default { engine: { threads: 1 }, rollout: { maxTokens: 100 } };");
+  writeFileSync(short, "export default { engine: { threads: 1 }, rollout: { maxTokens: 100, maxTurns: 1 } };");
   expect(await chatCommand({ config: short, model, seed: "4" }, screen, Readable.from(["cab\nabc\n"]))).toBe(0);
   const roles = text.split("\n").flatMap((line) => /^(user|assistant|Tools)/.exec(line)?.[1] ?? []);
   expect(roles).toEqual(["user", "assistant", "user", "assistant"]);
