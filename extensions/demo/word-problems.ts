@@ -47,17 +47,13 @@ function drawNumbers(random: Random, operation: Operation): [number, number] {
   }
 }
 
+const values: Readonly<Record<Operation, (a: number, b: number) => number>> = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => a / b,
+};
+
 export function calculate(a: number, operation: Operation, b: number): number {
-  switch (operation) {
-    case "+":
-      return a + b;
-    case "-":
-      return a - b;
-    case "*":
-      return a * b;
-    case "/":
-      return a / b;
-    default:
-      return operation satisfies never;
-  }
+  return values[operation](a, b);
 }

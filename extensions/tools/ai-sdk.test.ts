@@ -39,6 +39,16 @@ test("tools of the AI SDK are called as they are, with their schemas", async () 
   expect(await call({ add }, "add", { a: "x" })).toMatchObject({ valid: false });
 });
 
+test("a tool may return nothing, and things of its own", async () => {
+  const returning = (value: unknown) => ({ t: { inputSchema: z.object({}), execute: () => value } });
+  for (const [value, content] of [
+    [null, "null"],
+    [{ a: 1 }, '{"a":1}'],
+    ["", ""],
+  ] as const)
+    expect(await call(returning(value), "t")).toEqual({ valid: true, content });
+});
+
 test("a schema's own validation is asked", async () => {
   const even = tool({
     inputSchema: jsonSchema<{ n: number }>(
@@ -155,12 +165,18 @@ test("callbacks of a user interface and settings of sampling are no reason to re
   const tool = {
     inputSchema: z.object({}),
     execute: () => 1,
-    onInputAvailable: () => {},
-    strict: true,
-    title: "T",
     type: "dynamic",
+    ...Object.fromEntries(
+      ["onInputStart", "onInputDelta", "onInputAvailable", "outputSchema", "providerOptions", "providerMetadata", "title"]
+        .concat("metadata", "strict")
+        .map((field) => [field, "anything"]),
+    ),
+    ...{ deferLoading: false, inputExamples: [] },
   };
   expect(fromAiSdk({ t: tool })).toHaveLength(1);
+  expect(() => fromAiSdk({ t: { ...tool, needed: 1 } as never })).toThrow(
+    "t.needed is 1; expected no such field: a tool of the AI SDK has description, inputSchema, execute, toModelOutput, needsApproval, type.",
+  );
 });
 
 test("a schema of the published zod 3 is refused by name", () => {

@@ -342,6 +342,32 @@ describe("a connection", () => {
     );
   });
 
+  test.each(["healthz", "client/config", "get_server_capabilities", "forward", "create_session"])(
+    "asks %s again where its answer was lost",
+    async (path) => {
+      const server = new ScriptedServer();
+      server.faults[path] = ["lose-answer", 500];
+      expect((await open(server)).sessionId).toBe("session");
+      expect(server.arrived.filter((each) => each === path)).toHaveLength(3);
+    },
+  );
+
+  test("asks what a checkpoint is, for its files and for its end again where the answer was lost", async () => {
+    const server = new ScriptedServer();
+    const { client, model } = await openModel(server);
+    const asks: Record<string, () => Promise<unknown>> = {
+      weights_info: () => client.weightsInfo("tinker://m/weights/a"),
+      unload_model: () => model.unload(),
+      asample: () => client.baseSampler("tiny").sample({ prompt: [1], maxTokens: 1 }),
+      "training_runs/m/checkpoints/weights/a": () => client.deleteWeights("tinker://m/weights/a"),
+    };
+    for (const [path, ask] of Object.entries(asks)) {
+      server.faults[path] = ["lose-answer"];
+      await ask();
+      expect([path, server.arrived.filter((each) => each === path).length]).toEqual([path, 2]);
+    }
+  });
+
   test("creates no second model where the answer to the first was lost", async () => {
     const server = new ScriptedServer();
     const client = await open(server);

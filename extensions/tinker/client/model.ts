@@ -197,7 +197,7 @@ function passResult(of: string, { bytes, protobuf }: Answer, data: readonly Datu
 function stepResult(metrics: Readonly<Record<string, number | null>>): OptimStepResult {
   const [name] = Object.keys(metrics).filter((key) => key.includes("grad_norm"));
   const norm = name === undefined ? undefined : metrics[name];
-  if (norm === null || (norm !== undefined && !Number.isFinite(norm))) {
+  if (norm === null) {
     throw new TinkerError("norm of the gradient", norm, {
       kind: "answer",
       retry: "from-checkpoint",

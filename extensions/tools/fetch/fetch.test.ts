@@ -17,6 +17,7 @@ test("HTML becomes what a reader sees", async () => {
 
 test("other text is left as it is, and a page that does not say what it is is looked at", async () => {
   expect(await read((await page("<b>x</b>", "text/plain")).url)).toBe("<b>x</b>");
+  expect(await read((await page("<html><b>x</b>", "text/plain")).url)).toBe("<html><b>x</b>");
   expect(await read((await page('{"a":1}', "application/json; charset=utf-8")).url)).toBe('{"a":1}');
   expect(await read((await page("<!DOCTYPE html><p>x</p>", "")).url)).toBe("x");
   expect(await read((await page("a < b", "")).url)).toBe("a < b");

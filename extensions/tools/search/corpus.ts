@@ -53,7 +53,7 @@ async function readFolder(folder: string): Promise<Document[]> {
       continue;
     }
     const text = textOf(path);
-    const heading = /^#\s+(.+)$/m.exec(text)?.[1];
+    const heading = /^#\s+(.+)/m.exec(text)?.[1];
     documents.push({ title: heading ?? basename(path, extname(path)), text, url: relative(folder, path).replaceAll("\\", "/") });
   }
   return documents;
