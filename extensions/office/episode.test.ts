@@ -5,6 +5,7 @@ import { demonstrate } from "./demonstrations.ts";
 import { type OfficeEpisode, startEpisode } from "./episode.ts";
 import type { KindName } from "./kinds.ts";
 import { officeEnvironment } from "./office.ts";
+import { close, closed, type Plan } from "./plan.ts";
 import { couriers, folders } from "./rules.ts";
 import type { OfficeTask } from "./task.ts";
 
@@ -41,6 +42,7 @@ test("asked which of two people that it was shown, the user answers; asked befor
   }
   say(early, task.requests[0].closing);
   expect(early.score()).toMatchObject({ reward: 0, scores: { said: 1, needless: 1 } });
+  expect(say(early, "Done.")).toEqual({ done: true });
 
   const sure = startEpisode(task, settings);
   call(sure, "find_contact", { name: task.requests[0].meant });
@@ -130,6 +132,20 @@ test("an expert without calls left gives up, whatever it was about to do", () =>
     const steps = answers.map((answer) => plan.next(answer));
     expect(steps.at(-1)).toEqual({ done: true, value: "Sorry, I cannot." });
   }
+});
+
+test("a plan that ends early has its closing words; another error stays one", () => {
+  // biome-ignore lint/correctness/useYield: it ends before.
+  function* ending(end: () => never): Plan {
+    return end();
+  }
+  expect(closed(ending(() => close("Paid."))).next()).toEqual({ done: true, value: "Paid." });
+  const failing = closed(
+    ending(() => {
+      throw new RangeError("no room");
+    }),
+  );
+  expect(() => failing.next()).toThrow("no room");
 });
 
 test("dense is the share of requests that were fulfilled", () => {

@@ -69,8 +69,9 @@ function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" |
       if (request === undefined) return { done: true };
       if (content.includes("?") && question === undefined) {
         const sawTwo = calls.some(({ tool, result }) => tool === "find_contact" && Array.isArray(result) && result.length > 1);
-        question = sawTwo && request.meant !== undefined ? "fitting" : "needless";
-        return user(question === "fitting" && request.meant !== undefined ? request.meant : "I do not know.");
+        const meant = sawTwo ? request.meant : undefined;
+        question = meant === undefined ? "needless" : "fitting";
+        return user(meant ?? "I do not know.");
       }
       const before = closed.at(-1)?.after ?? task.world;
       closed = [
@@ -94,10 +95,14 @@ function episodeFrom(task: OfficeTask, settings: Pick<OfficeSettings, "reward" |
  */
 function scoreOf(task: OfficeTask, closed: readonly ClosedRequest[], reward: OfficeSettings["reward"]): Score {
   const done = task.requests.map((request, i) => {
-    const { closing, question, world, after } = closed[i] ?? {};
-    const said = closing !== undefined && saysTheSame(closing, request.closing);
-    const isRight = said && question !== "needless" && world !== undefined && after !== undefined;
-    return { kind: request.kind, said, fulfilled: isRight && sameLines(changesBetween(world, after), request.changes) };
+    const record = closed[i];
+    const said = record !== undefined && saysTheSame(record.closing, request.closing);
+    const isRight = said && record.question !== "needless";
+    return {
+      kind: request.kind,
+      said,
+      fulfilled: isRight && sameLines(changesBetween(record.world, record.after), request.changes),
+    };
   });
   const [said, fulfilled] = [done.map((one) => one.said), done.map((one) => one.fulfilled)];
   const success = fulfilled.every(Boolean) ? 1 : 0;

@@ -55,6 +55,7 @@ test("calls that follow each other, or a message, are one action; an output find
     { role: "assistant", content: "", toolCalls: [{ id: "3", name: "f3", arguments: {}, argumentsText: "{oops" }] },
     { role: "tool", name: "tool", callId: "4", content: "o4" },
   ]);
+  expect(opening({ input: [call("1")] })).toMatchObject([{ role: "assistant", content: "", toolCalls: [{ id: "1" }] }]);
 });
 
 test.each([

@@ -98,8 +98,7 @@ test("tools are listed and called; a tool's error, a wrong call and the server's
         return seen({
           tools: Object.keys(answers).map((name) => ({
             name,
-            description: name,
-            input_schema: { type: "object", properties: {} },
+            input_schema: name === "bad" ? { properties: { a: {} }, required: ["a"] } : {},
           })),
         });
       return answers[action.tool_name ?? ""];
@@ -109,6 +108,10 @@ test("tools are listed and called; a tool's error, a wrong call and the server's
   const episode = await start();
   const call = (name: string): Promise<CallAnswer | undefined> => episode.call({ name, arguments: {} }, { signal });
   expect(episode.messages).toEqual([{ role: "user", content: "Begin." }]);
+  expect(episode.tools.slice(0, 2)).toMatchObject([
+    { name: "good", description: "", parameters: { type: "object", properties: {} } },
+    { name: "bad", description: "", parameters: { type: "object", properties: { a: {} }, required: ["a"] } },
+  ]);
   expect(await call("good")).toEqual({ content: "fine", done: false });
   expect(await call("bad")).toEqual({ content: "boom", failure: "error", done: false });
   expect(await call("wrong")).toEqual({ content: "Error: a is missing", valid: false, failure: "invalid", done: false });

@@ -57,7 +57,7 @@ export class OpenenvSession {
     const session = new OpenenvSession(socket, options);
     await new Promise<void>((resolve, reject) => {
       socket.once("open", resolve);
-      for (const end of ["close", "error"]) socket.once(end, () => reject(session.#failure));
+      socket.once("close", () => reject(session.#failure)); // after an error too
     });
     return session;
   }

@@ -216,7 +216,7 @@ test("a stream that breaks is read again by its id, and the call is made once", 
   const ids: (string | undefined)[] = [];
   const { url } = await serving((_, body, response) => {
     ids.push(JSON.parse(body).task_id);
-    response.write(event("task_id", "t-9"));
+    response.write(event("task_id", " t-9 "));
     if (ids.length < 3) setTimeout(() => response.destroy(), 20);
     else response.end(event("end", output("late")));
   });
@@ -332,6 +332,12 @@ test("an answer that keeps breaking is read four times at most, and one without 
   });
   await expect(act(await start(early.url))).rejects.toThrow(/the answer to the call of act is "a stream that ends early"/);
   expect(calls).toBe(9);
+  const raising = await serving((_, __, response) => {
+    calls++;
+    response.end(event("task_id", "t") + event("error", "boom"));
+  });
+  await expect(act(await start(raising.url))).rejects.toMatchObject({ problem: "refused", value: "boom", expected: "no error" });
+  expect(calls).toBe(10);
 });
 
 test("tools that all tasks share are those of a server that knows no others; a call of another tool is not its own", async () => {
@@ -358,6 +364,10 @@ test("a session that does not begin is a fault, and one whose task is not set up
   });
   await expect(start(never.url, { setupMs: 1 })).rejects.toMatchObject({ problem: "timeout" });
   expect(never.seen.slice(-2)).toEqual(["/delete", "/delete_session"]);
+  const toolless = await serving(() => undefined, {
+    "/world/task_tools": (_, __, response) => void response.writeHead(500).end("boom"),
+  });
+  await expect(start(toolless.url)).rejects.toThrow(/GET task_tools is "500 boom"/);
   const full = await serving(() => undefined, {
     "/world/messages": (_, __, response) => void response.writeHead(503).end("full"),
   });

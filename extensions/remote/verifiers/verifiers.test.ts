@@ -301,7 +301,9 @@ test("a server that is not there or speaks something else is found when the envi
   await expect(gone.open?.()).rejects.toBeInstanceOf(RemoteEnvError);
   const { address } = await serving(() => {}, Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n"));
   const wrong = createEnvironment(address, { tasks: { train: file }, tokenizer: "x" });
-  await expect(wrong.open?.()).rejects.toThrow(/does not speak ZMTP/);
+  await expect(wrong.open?.()).rejects.toMatchObject({
+    ...{ problem: "malformed", value: expect.stringContaining("does not speak ZMTP") },
+  });
   expect(() => createEnvironment("verifiers:tcp://h:1", { tasks: { train: "nowhere.jsonl" }, tokenizer: "x" })).toThrow(
     /nowhere.jsonl/,
   );
