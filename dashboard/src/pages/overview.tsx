@@ -32,18 +32,17 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     wanted
       .filter(([name]) => names.includes(name))
       .map(([name, label, colour]) => ({ label, colour, values: drawnColumn(name) }));
-  const band = (low: string, high: string, middle: string | undefined, label: string, colour: string): Series[] =>
-    !names.includes(low)
-      ? []
-      : [
+  const band = (low: string, high: string, label: string, colour: string): Series[] =>
+    names.includes(low)
+      ? [
           { label: `${label} highest`, values: drawnColumn(high), colour, exact: true, bandTo: `${label} lowest` },
           { label: `${label} lowest`, values: drawnColumn(low), colour, exact: true },
-          ...(middle === undefined || !names.includes(middle) ? [] : [{ label, values: drawnColumn(middle), colour }]),
-        ];
+        ]
+      : [];
   // Evaluations begin before the first step.
   const fromStart = useMemo(() => (evaluations.some(({ step }) => step === 0) ? [0, ...x] : x), [evaluations, x]);
   const last = steps.at(-1)?.metrics ?? {};
-  const parts = names.filter((name) => name.startsWith("score/reward:"));
+  const parts = names.filter((name) => name.startsWith("score/reward:")).slice(0, 5);
   const captured = [
     ["contexts", "s1"],
     ["branches", "s2"],
@@ -53,13 +52,6 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     ["tokenCounts", "s7"],
     ["refused", "s6"],
   ].map(([name, colour]) => [`score/agent.${name}`, name, colour] as const);
-  const scores = names.filter(
-    (name) =>
-      name.startsWith("score/") &&
-      !parts.includes(name) &&
-      name !== "score/success" &&
-      !captured.some(([shown]) => shown === name),
-  );
 
   const panels: { title: string; hint?: string; steps?: readonly number[]; series: Series[]; fromZero?: boolean }[] = [
     {
@@ -80,7 +72,7 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
       hint: "Mean over the step's episodes, and its parts",
       series: [
         ...lines(["reward", "reward", "s2"]),
-        ...parts.slice(0, 5).map((name, i) => ({ label: name.slice(13), values: column(name), colour: `s${i + 3}` })),
+        ...lines(...parts.map((name, i) => [name, name.slice(13), `s${i + 3}`] as const)),
       ],
     },
     {
@@ -103,17 +95,17 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     {
       title: "M, SeeUPO's carried ratio",
       hint: "Smallest and largest M / Â: what multiplied an advantage",
-      series: band("carriedMin", "carriedMax", undefined, "M", "s2"),
+      series: band("carriedMin", "carriedMax", "M", "s2"),
     },
     {
       title: "Ratio π/π_old",
       hint: "At the moment of the gradient",
-      series: band("ratioMin", "ratioMax", "ratioMean", "ratio", "s1"),
+      series: [...band("ratioMin", "ratioMax", "ratio", "s1"), ...lines(["ratioMean", "ratio", "s1"])],
     },
     {
       title: "Turn ratio r",
       hint: "What multiplies M, not yet clipped",
-      series: band("turnRatioMin", "turnRatioMax", "turnRatioMean", "r", "s7"),
+      series: [...band("turnRatioMin", "turnRatioMax", "r", "s7"), ...lines(["turnRatioMean", "r", "s7"])],
     },
     {
       title: "Sampler–trainer gap, nats",
@@ -161,8 +153,9 @@ export function OverviewPage({ run }: { readonly run: RunDetail }) {
     },
     { title: "Tool calls", series: lines(["toolCalls", "made", "s2"], ["invalidToolCalls", "invalid", "s6"]), fromZero: true },
   ];
-  const drawn = new Set([...parts, "score/success", ...scores, ...captured.map(([name]) => name), ...shown]);
-  const rest = names.filter((name) => !drawn.has(name) && moves(column(name)));
+  const others = names.filter((name) => !shown.has(name) && name !== "score/success");
+  const scores = others.filter((name) => name.startsWith("score/"));
+  const rest = others.filter((name) => !scores.includes(name) && moves(column(name)));
   const more = (summary: string, metrics: readonly string[], colour: string, titleOf: (name: string) => string) =>
     metrics.length > 0 && (
       <details>

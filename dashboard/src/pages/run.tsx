@@ -28,7 +28,7 @@ export function RunPage({ route }: { readonly route: Route }) {
     document.title = visible(`${id} · Retrograde`);
   }, [id]);
   if (run === undefined) return problem === undefined ? <p class="muted">Reading the run …</p> : <Problem text={problem} />;
-  const { row, live } = run;
+  const { row } = run;
   return (
     <>
       <div class="page-head">
@@ -40,7 +40,7 @@ export function RunPage({ route }: { readonly route: Route }) {
           </p>
         </div>
       </div>
-      {live !== undefined && <LiveLine run={run} />}
+      <LiveLine run={run} />
       {problem !== undefined && <Problem text={problem} />}
       <nav class="tabs" aria-label="Parts of the run">
         {tabs.map(([name, title]) => (
@@ -72,7 +72,6 @@ function LiveLine({ run: { live, row, steps, timings } }: { readonly run: RunDet
   if (live === undefined) return null;
   const perStep = mean(timings.slice(-recentSteps).map(({ rolloutSeconds, updateSeconds }) => rolloutSeconds + updateSeconds));
   const left = perStep * (row.steps - steps.length);
-  const share = live.total > 0 ? live.done / live.total : 0;
   const last = steps.at(-1)?.metrics.success;
   const phase = live.phase === "rollout" ? "rollouts" : live.phase;
   return (
@@ -83,7 +82,7 @@ function LiveLine({ run: { live, row, steps, timings } }: { readonly run: RunDet
         {last !== undefined && last !== null && <span class="muted"> · last success {percent(last)}</span>}
         {left > 0 && <span class="muted"> · about {duration(left)} left</span>}
       </span>
-      {live.total > 0 && <progress value={share} max={1} aria-label="Progress of the phase" />}
+      {live.total > 0 && <progress value={live.done} max={live.total} aria-label="Progress of the phase" />}
     </div>
   );
 }

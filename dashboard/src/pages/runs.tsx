@@ -164,7 +164,13 @@ function Overlay({ runs }: { readonly runs: readonly RunRow[] }) {
       <div class={chosen.length > 1 ? "charts" : ""}>
         {chosen.map((metric) => (
           <div key={metric} class="removable">
-            <Chart title={metric} x={x} series={series(metric)} smoothing={smoothing} tall={chosen.length === 1} />
+            <Chart
+              title={metric}
+              x={x}
+              series={series(metric)}
+              smoothing={smoothing}
+              height={chosen.length === 1 ? 300 : undefined}
+            />
             {chosen.length > 1 && (
               <button
                 type="button"

@@ -22,14 +22,14 @@ interface ChartProps {
   readonly series: readonly Series[];
   readonly smoothing?: number;
   readonly hint?: string;
+  /** In pixels. */
   readonly height?: number;
   /** Zero belongs to the picture, as for shares and times. */
   readonly fromZero?: boolean;
-  readonly tall?: boolean;
 }
 
 /** Lines over the steps of a run. Drawn when it first comes into view; the cursor is shared by all charts of a page. */
-export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fromZero = false, tall = false }: ChartProps) {
+export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fromZero = false }: ChartProps) {
   const holder = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const [seen, setSeen] = useState(false);
@@ -58,7 +58,7 @@ export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fro
     const drawn = new uPlot(
       {
         width: element.clientWidth,
-        height: tall ? 300 : height,
+        height,
         cursor: { sync: { key: "steps" }, y: false, points: { size: 6 } },
         legend: { show: false },
         scales: { x: { time: false }, y: { range: (_, low, high) => rangeOf(low, high, fromZero) } },
@@ -89,14 +89,14 @@ export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fro
       element,
     );
     plot.current = drawn;
-    const resize = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height: tall ? 300 : height }));
+    const resize = new ResizeObserver(() => drawn.setSize({ width: element.clientWidth, height }));
     resize.observe(element);
     return () => {
       resize.disconnect();
       drawn.destroy();
       plot.current = undefined;
     };
-  }, [seen, shape, height, tall, x.length === 0]);
+  }, [seen, shape, height, x.length === 0]);
 
   useEffect(() => {
     plot.current?.setData([x as number[], ...shown.map((one) => one.drawn as number[])]);
@@ -121,13 +121,7 @@ export function Chart({ title, x, series, smoothing = 0, hint, height = 168, fro
             ))}
         </span>
       </figcaption>
-      <div
-        ref={holder}
-        role="img"
-        aria-label={describe(title, x, series)}
-        class="plot"
-        style={{ minHeight: `${tall ? 300 : height}px` }}
-      />
+      <div ref={holder} role="img" aria-label={describe(title, x, series)} class="plot" style={{ minHeight: `${height}px` }} />
     </figure>
   );
 }
