@@ -132,3 +132,34 @@ test("a split that is not there, no tasks, and unknown options are refused befor
   await expect(evaluate(settings("echo", "x"), { onEvents: () => {} } as never)).rejects.toThrow(/onEvents/);
   expect(existsSync(join(scratch, "x"))).toBe(false);
 });
+
+test("the newest evaluation that has not finished is continued where no folder is named, and plays what is missing", async () => {
+  const before = process.cwd();
+  process.chdir(mkdtempSync(join(tmpdir(), "retrograde-evaluate-")));
+  try {
+    const user = (model: string): UserConfig => ({ ...settings(model, "", { greedy: false, k: 1 }), out: undefined });
+    const controller = new AbortController();
+    const ended = evaluate(user("silent"), {
+      signal: controller.signal,
+      onEvent: ({ type }) => {
+        if (type === "started") controller.abort(new Error("Ctrl-C"));
+      },
+    });
+    await expect(ended).rejects.toThrow(RunError);
+    // Another model is another evaluation, and is not continued.
+    await expect(evaluate(user("echo"), { resume: true })).rejects.toThrow(
+      /^model of the evaluation in .*echo-silent-1 is "silent"; expected "echo", as it is asked for now\./,
+    );
+    const folders: string[] = [];
+    const again = new AbortController();
+    const onEvent = (event: EvaluationEvent) => {
+      if (event.type === "started") folders.push(event.folder);
+      again.abort();
+    };
+    const resumed = evaluate(user("silent"), { resume: true, signal: again.signal, onEvent });
+    await expect(resumed).rejects.toThrow(RunError);
+    expect(folders).toEqual([join(process.cwd(), "evaluations/echo-silent-1")]);
+  } finally {
+    process.chdir(before);
+  }
+});

@@ -35,13 +35,17 @@ const configOf = (name: string) => {
 const sums = configOf("sums");
 
 /** Models by their names: how many of the eight tasks they solve. One that is refused after some answers has a negative number. */
-const solves: Readonly<Record<string, number>> = { none: 0, all: 8, half: 4, broken: -1 };
+const solves: Readonly<Record<string, number>> = { none: 0, all: 8, half: 4, broken: -1, shy: 8 };
 const asked: string[] = [];
+/** The model `shy` is kept back from answering by a filter, once. */
+let refusals = 0;
 const server = createServer(async (request, response) => {
   let text = "";
   for await (const part of request) text += part;
   const { model, messages } = JSON.parse(text);
   asked.push(model);
+  if (model === "shy" && messages[0].content === "7" && refusals++ === 0)
+    return void response.writeHead(400).end("content_filter");
   if (Number(solves[model]) < 0) return void response.writeHead(401).end("expired");
   const content = String(Number(Number(messages[0].content) < Number(solves[model])));
   response.end(JSON.stringify({ choices: [{ message: { role: "assistant", content }, finish_reason: "stop" }] }));
@@ -144,6 +148,30 @@ test("a run and an evaluation of other worlds are refused until one world is nam
   await expect(compareCommand(names, {}, { environment: "office" }, screen().screen, screen().screen)).rejects.toThrow(
     /environment\.name is "office"; expected "sums", in which .*all was measured\. Name a model instead/,
   );
+});
+
+test("attempts without a score are counted beside the difference; too many of them leave no verdict, which is exit code 1", async () => {
+  const measured = async (model: string, more: object) => {
+    const out = folder(`${model} ${JSON.stringify(more)}`.replaceAll(/\W+/g, "-"));
+    await evalCommand(flags({ model, out, ...more }), screen().screen, screen().screen);
+    return out;
+  };
+  const [shy, none] = [await measured("shy", { k: "2" }), await measured("none", { k: "2" })];
+  const notes = screen();
+  expect(await compareCommand([none, shy], {}, {}, notes.screen, notes.screen)).toBe(0);
+  const said = notes.said();
+  expect(said.slice(said.indexOf("B − A, on the same tasks"))).toEqual([
+    "B − A, on the same tasks",
+    "   sampled   +100.0 points  [26.1, 100.0], p = 0.0078 (exact)",
+    "             8 tasks better, 0 worse of 8; too few tasks to see any difference",
+    "             1 of 16 attempts of B ended by an error: no pairs",
+  ]);
+  refusals = 0;
+  const short = { k: "1", tasks: "8" };
+  const [once, other] = [await measured("shy", short), await measured("none", short)];
+  const verdict = screen();
+  expect(await compareCommand([other, once], {}, {}, verdict.screen, verdict.screen)).toBe(1);
+  expect(verdict.said().at(-1)).toBe(`   sampled   no verdict: 1 of 8 attempts of ${once} ended by an error, more than a tenth`);
 });
 
 test("two sides with the same weights, or other settings, are said to be so", async () => {

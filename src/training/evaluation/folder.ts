@@ -137,8 +137,10 @@ export function openEvaluation(folder: string, asked: Asked, resume: boolean): b
       hint: "Continue it with --resume, or choose another folder with --out.",
     });
   const known = readAsked(folder);
+  // Weights are the model, wherever they are by now; one behind an endpoint is known by its name alone.
+  const free = ["version", "schema", "world", ...(asked.weights === undefined ? [] : ["model"])];
   // The digest of the tasks differs too where their number does, and says less.
-  const names = [...Object.keys(asked).filter((key) => !["model", "version", "schema", "world"].includes(key)), "world"];
+  const names = [...Object.keys(asked).filter((key) => !free.includes(key)), "world"];
   const name = names.find((key) => JSON.stringify(known[key as keyof Asked]) !== JSON.stringify(asked[key as keyof Asked]));
   if (name === undefined) return false;
   throw new RunError(`${name} of the evaluation in ${folder}`, known[name as keyof Asked], {
