@@ -4,6 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ConfigError } from "../core/errors.ts";
+import { writeChecksums } from "../runs/checksums.ts";
+import { newRun } from "../runs/store.fixture.ts";
 import { resolveConfig } from "../training/config/config.ts";
 import { choice, modelFolder, oneThread, source, use } from "./model.fixture.ts";
 import * as models from "./model.ts";
@@ -86,4 +88,71 @@ test("a run's memory follows from its settings", () => {
     reference: true,
     critic: true,
   });
+});
+
+test("a file that an engine reads is one of this machine, or one of a repository on the Hub", () => {
+  const found = (model: string) => {
+    const { form, ...rest } = findModel(model) as { readonly form?: object };
+    return { ...rest, isForm: form !== undefined };
+  };
+  expect(found("owner/name:model.gguf")).toEqual({
+    hub: { repo: "owner/name", revision: undefined },
+    file: "model.gguf",
+    isForm: true,
+  });
+  expect(found("owner/name@v1:dir/model.gguf")).toEqual({
+    hub: { repo: "owner/name", revision: "v1" },
+    file: "dir/model.gguf",
+    isForm: true,
+  });
+  expect(found("nowhere.gguf")).toEqual({ file: "nowhere.gguf", isForm: true });
+  expect(found("a/b/c:x.gguf")).toEqual({ file: "a/b/c:x.gguf", isForm: true });
+  const here = join(mkdtempSync(join(tmpdir(), "retrograde-file-")), "owner:x.gguf");
+  writeFileSync(here, "");
+  expect(found(here)).toEqual({ file: here, isForm: true });
+});
+
+test("a name that is nothing lists all that there could be; a run without a model says how it gets one", () => {
+  expect(() => findModel("./no/where")).toThrow(
+    new RegExp(
+      '^model is "\\./no/where"; expected a folder with config\\.json, model\\.safetensors and tokenizer\\.json, a run\'s folder, .*' +
+        'a name on the Hugging Face Hub, "default", "bundled:NAME", or a published model: smollm2, .*llama-3\\.2-1b\\. ' +
+        "There is no folder \\./no/where, and a name on the Hub is owner/name or owner/name@revision\\.$",
+    ),
+  );
+  const run = newRun();
+  expect(() => findModel(run)).toThrow(
+    new RegExp(
+      `This run has not finished, so it has no model yet\\. Continue it: .* train --resume --out ${run}, ` +
+        `or take a checkpoint's: .* runs model ${run} --out FOLDER\\.$`,
+    ),
+  );
+  mkdirSync(join(run, "model"));
+  writeFileSync(join(run, "model/config.json"), "{}");
+  expect(findModel(run)).toEqual({ folder: join(run, "model") });
+});
+
+test("a model that is not as its run wrote it is named", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "retrograde-damaged-"));
+  writeFileSync(join(folder, "config.json"), "{}");
+  writeChecksums(folder);
+  expect(await modelFolder(folder)).toBe(folder);
+  writeFileSync(join(folder, "config.json"), "[]");
+  await expect(modelFolder(folder)).rejects.toThrow(
+    `${folder} is "damaged (config.json has another checksum than when it was written)"; expected a model as its run wrote it. ` +
+      "Copy it again from its source. If you changed it yourself, delete its checksums.json.",
+  );
+});
+
+test("an environment of one's own has no bundled model, and the hint names one to teach", () => {
+  expect(() => models.findModel(choice("default", "my-own"))).toThrow(
+    'model is "default"; expected a model for the environment "my-own": a folder, a run\'s folder or a name on the Hugging Face Hub. ' +
+      "The bundled models know only their own worlds (office). Name a model that was trained to call tools, such as " +
+      '"qwen3-0.6b", or teach a bundled one your task by demonstrations: retrograde-rl sft --model bundled:office.',
+  );
+});
+
+test("what is shorter than is worth training on takes the memory of that, what is longer its own", () => {
+  const length = (maxTokens: number) => trainingUse(resolveConfig({ rollout: { maxTokens } })).length;
+  expect([length(100), length(512), length(513)]).toEqual([512, 512, 513]);
 });

@@ -97,3 +97,65 @@ test.each([
 ])("a %s that backtracks without end is stopped", (_, schema, value) => {
   expect(() => checkJson(schema, value)).toThrow(/no end within 1000 ms/);
 });
+
+test("each draft is checked by its own rules", () => {
+  const [newer, older] = [
+    { prefixItems: [{ type: "integer" }], items: false },
+    { items: [{ type: "integer" }], additionalItems: false },
+  ];
+  const problems = ($schema: string | undefined, schema: Schema, value: unknown) => {
+    const checked = checkJson($schema === undefined ? schema : { $schema, ...schema }, value);
+    return checked === undefined ? "unchecked" : checked.success ? "none" : checked.problems.join();
+  };
+  const last = ["0: must be integer", "unchecked"];
+  const before = ["0: boolean schema is false", "must NOT have more than 1 items"];
+  const drafts: readonly (readonly [string, readonly string[]])[] = [
+    ["https://json-schema.org/draft/2020-12/schema", last],
+    ["http://json-schema.org/draft/2020-12/schema#", last],
+    ["https://json-schema.org/draft/2019-09/schema", before],
+    ["http://json-schema.org/draft-07/schema#", before],
+    ["https://json-schema.org/draft-06/schema", before],
+  ];
+  for (const [draft, expected] of drafts)
+    expect([draft, problems(draft, newer, ["x"]), problems(draft, older, [1, 2])]).toEqual([draft, ...expected]);
+  // Without a draft it is the newest that has the schema.
+  expect([problems(undefined, newer, ["x"]), problems(undefined, older, [1, 2])]).toEqual([last[0], before[1]]);
+});
+
+test("why a schema is not checked is said for each draft that was tried, with its first problem", () => {
+  const wrong = { minLength: "x", maxLength: "y" };
+  expect(uncheckable(wrong)).toBe(
+    "it is no JSON schema: maxLength: must be integer (2020-12); it is no JSON schema: maxLength: must be integer (draft 7)",
+  );
+  expect(uncheckable({ $schema: "https://json-schema.org/draft/2019-09/schema", ...wrong })).toBe(
+    "it is no JSON schema: maxLength: must be integer (2019-09)",
+  );
+  for (const $schema of ["http://json-schema.org/draft-04/schema#", "constructor", "", 5])
+    expect(uncheckable({ $schema } as never)).toBe(`its $schema is ${JSON.stringify($schema)}, of which no draft is known here`);
+  expect([uncheckable({}), uncheckable({ type: "string" })]).toEqual([undefined, undefined]);
+});
+
+test("problems have their place, what was expected, and at most eight of them are reported", () => {
+  const problems = (schema: Schema, value: unknown) => {
+    const checked = checkJson(schema, value);
+    return checked === undefined || checked.success ? [] : checked.problems;
+  };
+  const inner = { required: ["q"], properties: { "~c": { const: 5 } } };
+  expect(problems({ required: ["q"], properties: { "a/b": inner } }, { "a/b": { "~c": 6 } })).toEqual([
+    ...["q: is required", "a/b.q: is required", "a/b.~c: must be equal to constant (5)"],
+  ]);
+  expect(problems({ type: "string" }, 5)).toEqual(["must be string"]);
+  const long = "x".repeat(300);
+  expect(problems({ enum: [long] }, 1)).toEqual([`must be equal to one of the allowed values (["${long.slice(0, 198)})`]);
+  const all = (count: number) =>
+    problems(
+      { items: { type: "string" } },
+      Array.from({ length: count }, (_, i) => i),
+    );
+  expect([all(8).length, all(9).length]).toEqual([8, 8]);
+  expect(all(9).at(-1)).toBe("7: must be string");
+  // The same problem by two branches is one.
+  expect(problems({ anyOf: [{ type: "string" }, { type: "string", minLength: 1 }] }, 5)).toEqual([
+    ...["must be string", "must match a schema in anyOf"],
+  ]);
+});

@@ -126,10 +126,10 @@ function problemsOf(errors: readonly ErrorObject[]): string[] {
 }
 
 function problemOf({ instancePath, keyword, message = "is wrong", params }: ErrorObject): string {
-  const names = instancePath.split("/").slice(1);
+  const names = instancePath.split("/").map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const path = names.slice(1).join(".");
   const { missingProperty, additionalProperty, allowedValues, allowedValue } = params as Readonly<Record<string, unknown>>;
-  if (keyword === "required") return `${[...names, missingProperty].join(".")}: is required`;
-  const path = names.map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
+  if (keyword === "required") return `${path === "" ? "" : `${path}.`}${missingProperty}: is required`;
   const named = [additionalProperty, allowedValues, allowedValue].find((each) => each !== undefined);
   const detail = named === undefined ? "" : ` (${JSON.stringify(named).slice(0, 200)})`;
   return `${path === "" ? "" : `${path}: `}${message}${detail}`;

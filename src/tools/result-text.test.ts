@@ -33,6 +33,9 @@ test.each<[unknown, string, string]>([
   [Symbol("x"), "[a symbol: not shown]", "a symbol"],
   [undefined, "", "undefined: it returned nothing"],
   [new Uint8Array(3), "[binary data, 3 bytes: not shown]", "binary data"],
+  [new ArrayBuffer(2), "[binary data, 2 bytes: not shown]", "binary data"],
+  [Number.POSITIVE_INFINITY, "[Infinity: not shown]", "Infinity"],
+  [{ a: [new Map()], b: () => 1 }, '{"a":["[a Map of 0: not shown]"],"b":"[a function: not shown]"}', 'a Map of 0 under "0"'],
 ])("of %s the model reads that it is not shown", (result, text, lost) => {
   expect(resultText(result)).toEqual({ text, lost });
 });

@@ -56,6 +56,8 @@ test("a schema of another library, and what is none, is refused with what helps"
   expect(refused({ "~standard": { vendor: "valibot" } })).toThrow(/"a schema of valibot".*Convert it to a JSON schema/);
   expect(refused({ parse: () => 1 })).toThrow("Convert it to a JSON schema");
   expect(refused("text")).toThrow('find.parameters is "text"');
+  for (const none of [null, undefined, 5])
+    expect(refused(none)).toThrow(/expected a schema of zod 4, or a JSON schema with type "object"/);
   expect(() => parametersAsJsonSchema({ name: "find", parameters: z.object({ day: z.date() }) as never })).toThrow(
     /find.parameters is "a zod schema"; expected one that JSON can meet.*Date/,
   );
