@@ -64,6 +64,19 @@ test.each<[string, Run, readonly string[]]>([
     { summary: { after: null, warnings: { "no-signal": 1 } }, flags: { set: ["rollout.groupSize=4"] } },
     [chat],
   ],
+  [
+    "more attempts, with the settings that were given",
+    { summary: { after: null, warnings: { "no-signal": 1 } }, flags: { set: ["evaluation.k=1"], groupSize: "4", strict: true } },
+    [
+      chat,
+      "train --group-size 16 --strict --set evaluation.k=1 # in no step did attempts at a task differ: more of them, or tasks that the model solves sometimes",
+    ],
+  ],
+  [
+    "another algorithm, with settings of other parts",
+    { flags: { set: ["evaluation.k=1"], algorithm: "grpo", strict: false } },
+    [chat, "train --algorithm seeupo --set evaluation.k=1 # the same with another algorithm"],
+  ],
   ["without a step", { metrics: [] }, [chat, "train --algorithm seeupo # the same with another algorithm"]],
   [
     "a challenge, and the configuration file",

@@ -48,6 +48,9 @@ test("what a run does is whole or absent; another machine's process counts as al
     writeFileSync(layout.live(folder), broken);
     expect(readLive(folder)).toBeUndefined();
   }
+  const deep = join(folder, "a/b");
+  writeLive(deep, { step: 1, phase: "rollout", done: 0, total: 1, tokens: 0 });
+  expect(readLive(deep)?.step).toBe(1);
   removeLive(folder);
   removeLive(folder);
   expect(existsSync(layout.live(folder))).toBe(false);

@@ -32,6 +32,12 @@ test("variables are sent to the addresses of their own part, once; an address wi
   expect(actsText([[act("sends", "no variable")]])).toContain('sends "no variable" to');
 });
 
+test("what a part starts or writes is said beside what it sends; an address that gets a variable is not named again", () => {
+  const part = [act("connects", "http://a"), act("starts", "p"), act("sends", "KEY"), act("writes", "w")];
+  expect(actsText([part])).toBe('starts the program "p", sends $KEY to "http://a", writes into "w"');
+  expect(actsText([])).toBe("");
+});
+
 test("long names are cut, and beyond eight acts the rest is counted", () => {
   const files = (count: number) => [Array.from({ length: count }, (_, i) => act("reads", `f${i}`))];
   expect(actsText(files(8))).not.toContain("more");

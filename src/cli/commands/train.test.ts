@@ -54,6 +54,14 @@ test("a plan is run: the folder, its events and its end; the same folder is take
   expect(report.evaluations[0]?.[0]?.difference).toEqual(summary.difference?.sampled);
 });
 
+test("a run that measured nothing has no evaluations to report, and no episodes", async () => {
+  const plan = await planRun(user(join(newFolder(), "run"), { evaluation: { tasks: 0 }, steps: 1 }));
+  const summary = await runPlan(plan, {}, onTable);
+  const { evaluations, solved, failed, next } = await reportOf(plan, summary, {});
+  expect([evaluations, solved, failed]).toEqual([[], undefined, undefined]);
+  expect(next.length).toBeGreaterThan(2);
+});
+
 test("a run that was interrupted before its first step has changed nothing; an error of the engine stays what it is", async () => {
   const out = join(newFolder(), "run");
   const plan = await planRun(user(out));
