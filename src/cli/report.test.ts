@@ -266,7 +266,9 @@ test("on a narrow screen bars are shorter, and a purpose is below its command", 
 
 test("an episode that fails is one where success was measured, and any other where it was not", () => {
   const reward = { measure: "reward" } as const;
-  const evaluations = [[{ before: evaluation("before", 0, reward), after: evaluation("after", 0, reward) }]];
+  const evaluations: Report["evaluations"] = [
+    [{ before: evaluation("before", 0, reward), after: evaluation("after", 0, reward) }],
+  ];
   const shown = ["", "An episode that it fails (f/0)", "user       Pay.", "reward 0, 0 turns, ended: done", "", "The run"];
   expect(screen({ failed: episode }).slice(-10, -4)).toEqual(shown);
   expect(screen({ failed: episode, evaluations }).slice(-10, -4)).toEqual(shown.with(1, "An episode (f/0)"));
@@ -281,7 +283,7 @@ test("lines about more moments replace those of the evaluations' own", () => {
 
 test("parts of an evaluation are in the order of their numbers, and one that is missing on a side had no attempt there", () => {
   const part = (name: string, success: number) => ({ name, attempts: 8, success });
-  const evaluations = [
+  const evaluations: Report["evaluations"] = [
     [
       {
         before: evaluation("before", 0.5, { byRequests: [part("10", 0.5), part("2", 0.25)], byTurns: [part("2", 1)] }),

@@ -22,7 +22,7 @@ export interface Report {
 }
 
 /** The measurements on one split: for each way of decoding the start, the end, and the difference, sampled attempts first. */
-export type EvaluatedSplit = readonly EvaluatedChange[];
+export type EvaluatedSplit = readonly [EvaluatedChange, ...EvaluatedChange[]];
 
 export interface EvaluatedChange {
   readonly before: EvaluationRecord;
@@ -59,7 +59,7 @@ export function reportLines(report: Report, paint: Paint, width: number): string
 }
 
 function evaluationTitle(changes: EvaluatedSplit): string {
-  const { split, tasks } = changes[0]?.after ?? { split: "test", tasks: 0 };
+  const { split, tasks } = changes[0].after;
   return `${showsSuccess(changes) ? "Success" : "Mean reward"} on ${plural(tasks, `${split} task`)}, with 95 % intervals`;
 }
 
@@ -75,7 +75,7 @@ function changeLines(changes: EvaluatedSplit, paint: Paint, width: number): stri
   const [main] = changes;
   return [
     ...greedyFirst.flatMap((change) => decodingLines(change, success, paint, width)),
-    ...(success && main !== undefined
+    ...(success
       ? [
           ...breakdownLines("requests", main.before.byRequests, main.after.byRequests),
           ...breakdownLines("turns taken", byTurns(main.before.byTurns), byTurns(main.after.byTurns)),

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError } from "../../core/errors.ts";
 import { errorsLine } from "../../core/outcome.ts";
+import { hasLength } from "../../core/present.ts";
 import { layout } from "../../runs/layout.ts";
 import { readRun } from "../../runs/read.ts";
 import { compare, type Evaluated } from "../../sdk/evaluate.ts";
@@ -28,10 +29,9 @@ export async function compareCommand(
   output: Screen,
   screen: Screen,
 ): Promise<number> {
-  if (names.length !== 2) throw new ConfigError("--compare", names, { expected: "two models, or two folders of evaluations" });
-  const worlds = names.map((name) => worldOf(name));
+  if (!hasLength(names, 2)) throw new ConfigError("--compare", names, { expected: "two models, or two folders of evaluations" });
   const named = typeof flags.env === "string" ? flags.env : environmentName(user.environment);
-  const [first, second] = worlds;
+  const [first, second] = [worldOf(names[0]), worldOf(names[1])];
   if (named === undefined && first !== undefined && second !== undefined && JSON.stringify(first) !== JSON.stringify(second))
     throw new ConfigError(`environment of ${names[1]}`, second, {
       expected: `${JSON.stringify(first)}, that of ${names[0]}`,
@@ -47,18 +47,16 @@ export async function compareCommand(
   if (names.every((name) => isEvaluation(name))) refuseSettings(flags);
   const source = names.find((name) => worldOf(name) !== undefined);
   if (world !== undefined && source !== undefined && !names.every(isEvaluation)) requireTrustedWorld(source);
-  const sides: Side[] = [];
-  for (const [i, name] of names.entries()) {
-    const out = typeof flags.out === "string" ? join(flags.out, "ab"[i] ?? "") : undefined;
-    const side = await sideOf(name, { ...flags, out }, world === undefined ? user : { ...user, environment: world }, screen);
-    if (side === undefined) return interruptedExitCode;
-    sides.push(side);
-  }
-  const [a, b] = sides;
-  if (a === undefined || b === undefined) throw new RangeError(`${sides.length} evaluations; two are compared`);
+  const side = (name: string, letter: string) => {
+    const out = typeof flags.out === "string" ? join(flags.out, letter) : undefined;
+    return sideOf(name, { ...flags, out }, world === undefined ? user : { ...user, environment: world }, screen);
+  };
+  const a = await side(names[0], "a");
+  const b = a && (await side(names[1], "b"));
+  if (a === undefined || b === undefined) return interruptedExitCode;
   const { differs, comparisons: compared } = compare(a.folder, b.folder);
   const exitCode = compared.some(({ withheld }) => withheld !== undefined) ? 1 : 0;
-  const measured = measureOf(sides.flatMap(({ report }) => report.evaluations));
+  const measured = measureOf([...a.report.evaluations, ...b.report.evaluations]);
   if (flags.json === true) {
     const difference = Object.fromEntries(compared.map(({ decoding, ...each }) => [decoding, each]));
     output.line(JSON.stringify({ a: a.report, b: b.report, measure: measured, differs, difference }, null, 2));

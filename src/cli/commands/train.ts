@@ -155,7 +155,7 @@ function evaluatedSplits(folder: string, summary: Summary): EvaluatedSplit[] {
   return splits
     .toSorted((a, b) => Number(a === "challenge") - Number(b === "challenge"))
     .map((split) => all.filter((record) => record.when === "after" && record.split === split).flatMap(change))
-    .filter((changes) => changes.length > 0);
+    .flatMap(([first, ...others]) => (first === undefined ? [] : [[first, ...others]]));
 }
 
 function byLength(a: { readonly turns: readonly unknown[] }, b: { readonly turns: readonly unknown[] }): number {
