@@ -42,6 +42,7 @@ test("undefined values are empty, numbers keep their text, and JSON is as before
   expect(rendered("{{ v | map('trim') | list }}{{ v | map('lower') | list }}{{ v | map('string') | list }}", [" A ", 1])).toBe(
     "['A', '1'][' a ', '1'][' A ', '1']",
   );
+  expect(rendered("{% filter upper %}a{{ v }}{% endfilter %}{# none #}", [true])).toBe("A[TRUE]");
   expect(rendered("{{ 'x' ~ none ~ true ~ 1.5 ~ [1] ~ nothing }}", 0)).toBe("xNoneTrue1.5[1]");
   expect(rendered("{{ v | tojson }}", { a: [null, true] })).toBe('{"a": [null, true]}');
   const exact = { name: "f", arguments: { value: [5, 1e3] }, argumentsText: '{"value": [5.0, 1e3]}' };

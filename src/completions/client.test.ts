@@ -112,6 +112,8 @@ test.each([
   [404, "no such model", "settings", 1],
   [429, '{"error": {"code": "insufficient_quota"}}', "settings", 1],
   [400, "max_tokens is not supported", "refused", 1],
+  [400, "insufficient_quota", "refused", 1],
+  [429, "slow down", "unreachable", 3],
   [400, "This model's maximum context length is 8192 tokens", "context", 1],
   [500, "broken", "unreachable", 3],
 ] as const)("status %i, %s: %s after %i requests, without the key", async (status, said, kind, times) => {

@@ -369,6 +369,12 @@ const read: [string, string, string, (ToolCall | string)[], string?][] = [
     ],
   ],
   ["smollm2", "a <tool_call>[]</tool_call> b", "a  b", []],
+  [
+    "deepseek",
+    "<｜tool▁call▁begin｜>f<｜tool▁sep｜> \n",
+    "<｜tool▁call▁begin｜>f<｜tool▁sep｜>",
+    ["The call of f has no arguments"],
+  ],
 ];
 
 test.each(read)("%s reads %j", (name, text, content, expected, reasoning) => {
