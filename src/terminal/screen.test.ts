@@ -46,3 +46,28 @@ function withoutColours(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control characters
   return text.replace(/\x1b\[\d+m/g, "");
 }
+
+test("an address of the program's own keeps its key, and no other line does", () => {
+  const { written, stream } = recorder(false);
+  const screen = createScreen(stream);
+  screen.address("Dashboard\x07", "http://127.0.0.1:7007/?key=sk-secret-0123456789");
+  screen.line();
+  screen.line("see https://user:secret@example.org/");
+  expect(written.slice(0, 2)).toEqual(["Dashboard·: http://127.0.0.1:7007/?key=sk-secret-0123456789\n", "\n"]);
+  expect(written[2]).not.toContain("secret");
+});
+
+test("a status is one line, which is taken away once", () => {
+  const { written, stream } = recorder(true);
+  const screen = createScreen(stream);
+  screen.clear();
+  expect(written).toEqual([]);
+  screen.status("a\tb\nc");
+  screen.clear();
+  screen.clear();
+  screen.status("a\tb\nc");
+  expect(written.map(withoutColours)).toEqual(["\ra b c\x1b[K", "\r\x1b[K", "\ra b c\x1b[K"]);
+  screen.address("a", "b");
+  screen.line();
+  expect(written.slice(3).map(withoutColours)).toEqual(["\ra: b\x1b[K\na b c", "\r\x1b[K\na b c"]);
+});
