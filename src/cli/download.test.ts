@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { HubEvent } from "../hub/fetch.ts";
 import { createScreen } from "../terminal/screen.ts";
 import { downloadLine, showDownload } from "./download.ts";
@@ -48,4 +48,34 @@ test("what a download says without a terminal, and nothing where nothing is down
     expect.stringMatching(/^Downloaded m: 9\.9 MB in \d+\.\d s$/),
   ]);
   await expect(showDownload("m", screen, () => Promise.reject(new Error("no network")))).rejects.toThrow("no network");
+});
+
+test("without a terminal a download says how far it is every fifteen seconds, at the speed of this attempt", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  try {
+    let text = "";
+    const screen = createScreen({ write: (part: string) => (text += part) });
+    await showDownload("m", screen, async (tell) => {
+      // An earlier attempt had left 10 MB.
+      for (const [second, done] of [
+        [0, 10e6],
+        [14, 24e6],
+        [15, 25e6],
+        [29, 39e6],
+        [30, 40e6],
+      ] as const) {
+        vi.setSystemTime(0);
+        vi.advanceTimersByTime(1000 * second - performance.now());
+        tell({ type: "progress", done, total: 100e6 });
+      }
+      vi.advanceTimersByTime(40_000);
+    });
+    expect(text.split("\n").slice(0, -1)).toEqual([
+      "downloading m  █████░░░░░░░░░░░░░░░  25/100 MB  1.0 MB/s  1 min 15 s left",
+      "downloading m  ████████░░░░░░░░░░░░  40/100 MB  1.0 MB/s  1 min 00 s left",
+      "Downloaded m: 40 MB in 1 min 10 s",
+    ]);
+  } finally {
+    vi.useRealTimers();
+  }
 });
