@@ -1,7 +1,7 @@
 import type { Message } from "../core/messages.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import type { Breakdown, EvaluationRecord } from "../runs/records.ts";
-import { bar, count, duration, interval, percent, plural, table } from "../terminal/format.ts";
+import { bar, count, duration, interval, percent, plural, range, table } from "../terminal/format.ts";
 import type { Paint } from "../terminal/paint.ts";
 import { plain } from "../terminal/paint.ts";
 import { measures } from "../terminal/progress.ts";
@@ -116,8 +116,7 @@ function tableLines(record: EvaluationRecord): string[] {
 }
 
 function breakdownRow({ name, success, low, high, attempts }: Breakdown): string[] {
-  const range = low === undefined || high === undefined ? "" : (interval({ mean: success, low, high }).split("  ")[1] ?? "");
-  return [name, percent(success), range, count(attempts)];
+  return [name, percent(success), low === undefined || high === undefined ? "" : range({ low, high }), count(attempts)];
 }
 
 /** The tokens of a chat endpoint that played. */

@@ -13,9 +13,14 @@ interface Interval {
   readonly high: number;
 }
 
-/** "41.2 %  [38.0, 44.5]". The ends are rounded outwards, so that an interval below 100 % never reads as 100. */
-export function interval({ mean, low, high }: Interval): string {
-  return `${percent(mean)}  [${outwards({ low, high }).join(", ")}]`;
+/** "41.2 %  [38.0, 44.5]" */
+export function interval({ mean, ...ends }: Interval): string {
+  return `${percent(mean)}  ${range(ends)}`;
+}
+
+/** "[38.0, 44.5]", of shares in percent. The ends are rounded outwards, so that an interval below 100 % never reads as 100. */
+export function range(ends: Omit<Interval, "mean">): string {
+  return `[${outwards(ends).join(", ")}]`;
 }
 
 /** Returns what a comparison could have shown: "5.1 points would have been seen". Shares cannot differ by more than 100 points. */
@@ -25,8 +30,8 @@ export function detectable(smallest: number, shares: boolean): string {
 }
 
 /** "+12.5 points  [8.1, 17.0]", of a difference of shares. */
-export function points({ mean, low, high }: Interval): string {
-  return `${mean < 0 ? "−" : "+"}${Math.abs(mean * 100).toFixed(1)} points  [${outwards({ low, high }).join(", ")}]`;
+export function points({ mean, ...ends }: Interval): string {
+  return `${mean < 0 ? "−" : "+"}${Math.abs(mean * 100).toFixed(1)} points  ${range(ends)}`;
 }
 
 /** "p = 0.032", "p < 0.0001". */
