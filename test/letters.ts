@@ -76,6 +76,21 @@ export function lettersEnvironment(size = Number.POSITIVE_INFINITY): Environment
   };
 }
 
+/** Letters whose reward is 0 or 1: the intervals of it are exact, and take no time. */
+export function wholeLettersEnvironment(size = Number.POSITIVE_INFINITY): Environment {
+  const letters = lettersEnvironment(size);
+  return {
+    ...letters,
+    start: async (task, seed) => {
+      const episode = await letters.start(task as LettersTask, seed);
+      const score = async (...given: Parameters<typeof episode.score>) => ({
+        reward: Math.round((await episode.score(...given)).reward),
+      });
+      return { ...episode, score };
+    },
+  };
+}
+
 /** Letters where all answers to some prompts are worth the same. */
 export function environmentSilentFor(prompts: readonly string[], size = Number.POSITIVE_INFINITY): Environment {
   const letters = lettersEnvironment(size);

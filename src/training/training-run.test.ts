@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { lettersChat, lettersEnvironment, lettersTokenizer, lettersVocabulary } from "../../test/letters.ts";
+import { lettersChat, lettersTokenizer, lettersVocabulary, wholeLettersEnvironment } from "../../test/letters.ts";
 import { TableEngine } from "../../test/table-engine.ts";
 import { makeChat } from "../chat/chat.ts";
 import { makeTokenizer } from "../chat/tokenizer.ts";
@@ -29,7 +29,7 @@ async function run(changes: UserConfig = {}, more: Partial<TrainArguments> = {})
   const config = resolveConfig(small, changes);
   createRun(folder, config);
   const events: TrainingEvent[] = [];
-  const parts = { engine: new TableEngine(lettersVocabulary), chat: lettersChat(), environment: lettersEnvironment() };
+  const parts = { engine: new TableEngine(lettersVocabulary), chat: lettersChat(), environment: wholeLettersEnvironment() };
   const onEvent = (event: TrainingEvent) => {
     events.push(event);
     more.onEvent?.(event);

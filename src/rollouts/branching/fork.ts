@@ -69,11 +69,7 @@ export async function replay<T extends Task>(
     let at = 0;
     const expectNext = (answers: readonly unknown[], when: string) => {
       const recorded = messages.slice(at, at + answers.length);
-      if (JSON.stringify(answers) !== JSON.stringify(recorded))
-        throw new EpisodeStop(
-          "environment-error",
-          `replay: another answer than before ${when}, so it cannot be forked by replay`,
-        );
+      if (JSON.stringify(answers) !== JSON.stringify(recorded)) throw otherAnswer(when);
       at += answers.length;
     };
     expectNext(episode.messages, "at the start");
@@ -82,11 +78,17 @@ export async function replay<T extends Task>(
       at++; // the action
       const answers = await answersTo(live, read, options);
       expectNext(answers.messages, `in turn ${turn}`);
+      if (answers.done) throw otherAnswer(`in turn ${turn}`);
       live = { episode, tools: answers.tools };
     }
+    if (at < messages.length) throw otherAnswer("in its turns");
     return live;
   } catch (error) {
     await close(episode, options);
     throw error;
   }
+}
+
+function otherAnswer(when: string): EpisodeStop {
+  return new EpisodeStop("environment-error", `replay: another answer than before ${when}, so it cannot be forked by replay`);
 }

@@ -147,7 +147,7 @@ test("a model is known by its weights, in the order of their names, and its toke
   expect(await modelIdentity(model)).toEqual({ weights: digest("first second"), tokenizer: digest("words") });
 });
 
-test("an evaluation's folder says what was asked, by whom, and whether it has ended", async () => {
+test("an evaluation's folder says what was asked, by whom, and whether it has ended", () => {
   const parent = join(root, "several");
   const [old, young] = [join(parent, "a"), join(parent, "b")];
   mkdirSync(parent);
@@ -157,9 +157,9 @@ test("an evaluation's folder says what was asked, by whom, and whether it has en
   expect(readAsked(old)).toEqual(asked);
   expect([isEvaluation(old), isOwnEvaluation(old), readReport(old)]).toEqual([true, true, undefined]);
   expect(unfinishedEvaluation(parent)).toBe(young);
-  const { record } = await play(false);
-  const report = finishEvaluation(young, [record], 3, ({ seconds }) => `took ${seconds} s`);
-  expect(report).toEqual({ schema: 2, asked, evaluations: [record], seconds: 3 });
+  const report = finishEvaluation(young, [], 3, ({ seconds }) => `took ${seconds} s`);
+  expect(report).toEqual({ schema: 2, asked, evaluations: [], seconds: 3 });
+  expect(readReport(young)).toEqual(report);
   expect(readFileSync(join(young, "report.txt"), "utf8")).toBe("took 3 s");
   expect(unfinishedEvaluation(parent)).toBe(old);
   writeFileSync(join(old, "evaluation.json"), "{}");
@@ -189,14 +189,33 @@ test("an evaluation names the first setting that differs, the number of its task
   );
 });
 
-test("episodes are in the order of their tasks and attempts, ten behind nine; a cancelled one is not kept", async () => {
+const episode = (id: string, stopReason: Trajectory["stopReason"] = "done"): Trajectory => ({
+  ...{ id, group: "g", task: "t", turns: [], reward: 0.5, scores: {}, stopReason, messages: [] },
+});
+
+test("episodes are in the order of their tasks and attempts, ten behind nine; a cancelled one is not kept", () => {
   openEvaluation(folder, asked, false);
-  const [episode] = (await play(false)).trajectories as [Trajectory];
-  const ids = ["x/10/0", "x/9/1", "x/9/0"];
-  for (const id of ids) keepEpisode(folder, "greedy", { ...episode, id });
-  keepEpisode(folder, "greedy", { ...episode, id: "x/1/0", stopReason: "cancelled" });
-  expect(episodesOf(folder, "greedy").map(({ id }) => id)).toEqual(ids.toReversed());
+  const ids = ["x/10/0", "x/9/10", "x/9/9", "x/9/0"];
+  for (const id of ids) keepEpisode(folder, "greedy", episode(id));
+  keepEpisode(folder, "greedy", episode("x/1/0", "cancelled"));
+  keepEpisode(folder, "greedy", episode("x/2/0", "actor-error"));
+  expect(episodesOf(folder, "greedy").map(({ id }) => id)).toEqual(["x/2/0", "x/9/0", "x/9/9", "x/9/10", "x/10/0"]);
   expect([decodingsOf(folder), playedIn(folder, "sampled").size]).toEqual([["greedy"], 0]);
+  expect([...scoredIn(folder, "greedy").keys()]).toEqual(ids);
+});
+
+test("a line that a kill cut off is taken out, and the next episode begins one of its own", () => {
+  openEvaluation(folder, asked, false);
+  const path = join(folder, "sampled.jsonl");
+  keepEpisode(folder, "sampled", episode("x/0/0"));
+  const whole = readFileSync(path, "utf8");
+  expect(whole.split("\n")).toHaveLength(2);
+  appendFileSync(path, whole.slice(0, 20));
+  expect([...playedIn(folder, "sampled").keys()]).toEqual(["x/0/0"]);
+  expect(readFileSync(path, "utf8")).toBe(whole);
+  keepEpisode(folder, "sampled", episode("x/0/1"));
+  expect([...playedIn(folder, "sampled").keys()]).toEqual(["x/0/0", "x/0/1"]);
+  expect(playedIn(folder, "sampled").get("x/0/1")).toMatchObject({ reward: 0.5, stopReason: "done" });
 });
 
 test("all that differs between two evaluations of one world is said in words", () => {

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { lettersChat, lettersEnvironment, lettersVocabulary } from "../../../test/letters.ts";
+import { lettersChat, lettersVocabulary, wholeLettersEnvironment } from "../../../test/letters.ts";
 import { TableEngine } from "../../../test/table-engine.ts";
 import { RunError } from "../../core/errors.ts";
 import { readEvaluations } from "../../runs/read.ts";
@@ -25,7 +25,7 @@ function evaluating(changes: Changes, more: Partial<RunEvaluationsArguments> = {
   if (more.folder === undefined) createRun(folder, config);
   const events: TrainingEvent[] = [];
   const engine = new TableEngine(lettersVocabulary);
-  const parts = { engine, chat: lettersChat(), environment: lettersEnvironment(), tools: [] };
+  const parts = { engine, chat: lettersChat(), environment: wholeLettersEnvironment(), tools: [] };
   const onEvent = (event: TrainingEvent) => events.push(event);
   const evaluations = new RunEvaluations({ folder, config, ...parts, ...more, onEvent });
   const made = () => readEvaluations(folder).map(({ when, step, split, decoding }) => `${when} ${step} ${split} ${decoding}`);
@@ -75,7 +75,7 @@ test("while training every n-th step is measured by one attempt, on the first ta
 });
 
 test("an evaluation of fewer tasks than were asked for says so before it begins", async () => {
-  const { evaluations, events } = evaluating({ tasks: 9, k: 2 }, { environment: lettersEnvironment(3) });
+  const { evaluations, events } = evaluating({ tasks: 9, k: 2 }, { environment: wholeLettersEnvironment(3) });
   await evaluations.before(0);
   expect(events[0]).toEqual({ type: "phase", phase: "evaluate", step: 0, total: 6 });
 });
@@ -111,7 +111,7 @@ test("the summary has both moments, and their difference for each way of decodin
 });
 
 test("under strict limits a warning ends the run, when it is found and when it is read again", async () => {
-  const full = { ...lettersEnvironment(), size: () => 3 };
+  const full = { ...wholeLettersEnvironment(), size: () => 3 };
   const always = {
     ...full,
     start: async (task: { id: string }) => ({ ...(await full.start(task as never, 0)), score: () => ({ reward: 1 }) }),
