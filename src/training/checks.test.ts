@@ -168,6 +168,17 @@ test("an algorithm's own requirements are of the run's rewards and branching", (
   expect(() => gdpo({ environment: 1 }, { rewards: undefined })).toThrow(
     "algorithm.advantage.weights.environment is 1; expected `rewards` to weigh.",
   );
+  const klIn = (klCoef: number) => ({
+    algorithm: {
+      kind: "custom",
+      advantage: { kind: "gdpo", weights: { form: 1 } },
+      update: { kind: "ppu" },
+      klIn: "reward",
+      klCoef,
+    },
+  });
+  expect(() => gdpo({}, klIn(0.1))).toThrow('algorithm.advantage.kind is "gdpo"; expected algorithm.klIn "loss"');
+  expect(() => gdpo({}, klIn(0))).not.toThrow();
   const tree = { kind: "custom", advantage: { kind: "carl" }, update: { kind: "ppu" } } as const;
   expect(() => resolveConfig({ algorithm: tree })).toThrow(
     /^algorithm\.advantage\.kind is "off"; expected rollout\.branching with/,
