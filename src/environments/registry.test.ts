@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { acts } from "../core/acts.ts";
 import { defineEnvironment } from "./define.ts";
+import { namesOf, splitsOf, splitWithTasks } from "./environment.ts";
 import { addEnvironments, createEnvironment, environmentActs, environmentSchemas } from "./registry.ts";
 
 const environment = defineEnvironment({ name: "noting", tasks: [], start: () => ({ tools: [] }) });
@@ -49,4 +50,29 @@ test("environments by name and by address: settings, acts, schemas, and what is 
   expect(() => createEnvironment("something else entirely", {})).toThrow(
     "An environment of your own goes into retrograde.config.ts as an object.",
   );
+});
+
+test("conversations of no environment are in one that has a task to look at, no tools and nothing to train on", async () => {
+  const conversations = createEnvironment("conversations", undefined);
+  expect([conversations.splits, conversations.size("test"), conversations.size("train")]).toEqual([["test"], 1, 0]);
+  const task = await conversations.task("test", 0);
+  const episode = await conversations.start(task, 1);
+  expect([task.id, episode.messages, episode.tools]).toEqual(["test/0", [{ role: "user", content: "Hello." }], []]);
+  expect(await episode.score([])).toEqual({ reward: 0 });
+});
+
+test("the first split that has tasks is taken, the preferred one before it", async () => {
+  const sized = (sizes: Readonly<Record<string, number>>, splits?: readonly string[]) => ({
+    size: (split: string) => sizes[split] ?? 0,
+    ...(splits && { splits }),
+  });
+  expect(await splitWithTasks(sized({ test: 2, challenge: 1 }))).toBe("test");
+  expect(await splitWithTasks(sized({ test: 2, challenge: 1 }), "challenge")).toBe("challenge");
+  expect(await splitWithTasks(sized({ test: 2, challenge: 1 }), "train")).toBe("test");
+  expect(await splitWithTasks(sized({ test: 2, own: 1 }), "own")).toBe("test"); // it is none of its splits
+  expect(await splitWithTasks(sized({ test: 2, own: 1 }, ["own"]))).toBe("own");
+  expect(await splitWithTasks(sized({}))).toBeUndefined();
+  expect(splitsOf({})).toEqual(["train", "validation", "test", "challenge"]);
+  expect(namesOf({ id: "a", kind: "k", scenario: "s" })).toEqual({ task: "a", kind: "k", scenario: "s" });
+  expect(Object.keys(namesOf({ id: "a" }))).toEqual(["task"]);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { parseSettings } from "../core/settings.ts";
 import type { Trajectory } from "../core/trajectory.ts";
 import { applyRewards } from "./compose.ts";
-import { rewardsSchema } from "./config.ts";
+import { refuseKeys, rewardsSchema } from "./config.ts";
 import { createRewards } from "./create.ts";
 import { episode, groupOf, quiet } from "./episodes.fixture.ts";
 import { addRewards, rewardKinds } from "./kinds.ts";
@@ -245,4 +245,62 @@ test("names, weights, tags and costs are what their kinds allow", () => {
     { kind: "environment", weight: 1 },
     { kind: "length", weight: 1, free: 1, perToken: 2, cap: 1 },
   ]);
+});
+
+test("a group without an episode to look at is not asked of", async () => {
+  const seen: number[] = [];
+  const best = defineReward({
+    name: "best",
+    compare: (group) => {
+      seen.push(group.length);
+      return group.map(() => 1);
+    },
+  });
+  const groups = [groupOf("a", [episode({ stopReason: "environment-error" })]), groupOf("b", [episode({})])];
+  const { groups: rewarded } = await applyRewards(parts(compare(), [best]), groups, [], quiet);
+  expect(seen).toEqual([1]);
+  expect(rewarded.map(({ trajectories }) => trajectories[0]?.reward)).toEqual([0, 1]);
+});
+
+test("what may be a key is refused by the place where it is, with where keys belong", () => {
+  const refused = (reward: object) => {
+    try {
+      refuseKeys([{ kind: "environment" }, reward]);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return "accepted";
+  };
+  const message = (setting: string, expected: string) =>
+    `rewards.1.${setting} is "(not shown)"; expected ${expected}. ` +
+    "Put the key into an environment variable, and that variable's name into apiKeyEnv.";
+  const none = [
+    "apiKey",
+    "api_key",
+    "API-KEY",
+    "key",
+    "token",
+    "authToken",
+    "accessSecret",
+    "secretPassword",
+    "header",
+    "headers",
+    "Authorization",
+  ];
+  expect(none.map((setting) => refused({ [setting]: 5 }))).toEqual(
+    none.map((setting) => message(setting, "no setting of this name")),
+  );
+  expect(["keys", "myKey", "tokens", "keyword", "weight"].map((setting) => refused({ [setting]: "x" }))).toEqual(
+    Array(5).fill("accepted"),
+  );
+  const variable = message("apiKeyEnv", "the name of an environment variable, in capitals");
+  expect(["sk-1", "key", "1KEY", "MY KEY", ""].map((apiKeyEnv) => refused({ apiKeyEnv }))).toEqual(Array(5).fill(variable));
+  expect(["MY_KEY_1", "_K", null].map((apiKeyEnv) => refused({ apiKeyEnv }))).toEqual(Array(3).fill("accepted"));
+  const url = message("baseUrl", "a URL without user, password and query");
+  expect(
+    ["https://me@x.example", "https://:p@x.example", "https://x.example/?a=1"].map((baseUrl) => refused({ baseUrl })),
+  ).toEqual(Array(3).fill(url));
+  expect(["https://x.example/v1", "no address"].map((baseUrl) => refused({ baseUrl }))).toEqual(Array(2).fill("accepted"));
+  expect(() => refuseKeys({ apiKey: "x" })).toThrow("rewards.0.apiKey");
+  for (const nothing of [undefined, null, "text", [null, "text"]]) expect(() => refuseKeys(nothing)).not.toThrow();
 });

@@ -212,7 +212,7 @@ test("what follows the calls is the episode's own part: messages, reward, tools,
   );
 });
 
-test("an action is answered by its calls, else by the reply; one that goes on has no answer yet", async () => {
+test("an action is answered by its calls, else by the reply; one that continues has no answer yet", async () => {
   const live = opened(episodeOf({ reply: () => ({ done: false, messages: [{ role: "user", content: "more" }], reward: 3 }) }));
   expect(await answersTo(live, { ...action(call("find")), goesOn: true }, options)).toEqual({
     ...{ messages: [], done: false, tools: [find], reward: undefined },

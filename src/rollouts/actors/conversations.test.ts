@@ -58,6 +58,9 @@ test("a history with a part left out, and one that begins with a summary, are co
 test("another system message or other tools are a sub-agent's", () => {
   const handed: [ConversationRequest, string] = [{ messages: [system("You book."), user("Find Ana.")], tools: [book] }, "x"];
   expect(played(first, handed).counts).toEqual({ ...none, contexts: 2, subagents: 1 });
+  const voice: [ConversationRequest, string] = [{ messages: [system("You book."), user("Find Ana.")], tools }, "x"];
+  const equipped: [ConversationRequest, string] = [{ messages: agent, tools: [book] }, "x"];
+  for (const other of [voice, equipped]) expect(played(first, other).counts).toEqual({ ...none, contexts: 2, subagents: 1 });
 });
 
 test("a title is auxiliary; an answer that is used later, the last one, a form and an agent without tools are not", () => {

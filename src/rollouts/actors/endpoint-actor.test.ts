@@ -257,6 +257,7 @@ test("a conversation that is refused alone ends, one that is too long ends as su
   const refusing = await serving(() => 400);
   await expect(play(refusing.settings)).rejects.toThrow(/refuses every such request.*evaluation.player.request/);
   expect(refusing.asked).toHaveLength(2);
+  expect(refusing.asked[1].messages).toEqual([{ role: "user", content: "Hello." }]);
   server?.close();
   const withheld = await serving(() => ({ content: "3", finish: "content_filter" }));
   expect(await play(withheld.settings)).toMatchObject({

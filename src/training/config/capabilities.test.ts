@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { rolloutAlgorithms } from "../../algorithms/algorithms.ts";
 import { ConfigError } from "../../core/errors.ts";
 import { type Capability, capabilities } from "../../core/policy.ts";
-import { requireCapabilities } from "./capabilities.ts";
+import { requireCapabilities, unmetNeeds } from "./capabilities.ts";
 import { resolveConfig } from "./config.ts";
 import type { UserConfig } from "./user-config.ts";
 
@@ -59,4 +59,59 @@ test.each<[Capability, UserConfig, string]>([
 test("an engine that can do nothing more trains what needs nothing more", () => {
   const plain: UserConfig = { optimizer: { clipNorm: "off" }, checkpoint: { exact: false } };
   expect(without(...capabilities)(plain)).not.toThrow();
+});
+
+test("a need says what to write instead, what the engine has and what to do, in these words", () => {
+  const offer = (has: readonly Capability[]) => `(far has ${has.length === 0 ? "none" : has.join(", ")})`;
+  const all = (...missing: Capability[]) => capabilities.filter((each) => !missing.includes(each));
+  const message = (user: UserConfig, ...missing: Capability[]) => {
+    try {
+      without(...missing)(user)();
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return undefined;
+  };
+  const change = "Change the setting, or choose another engine.";
+  expect(message({ rollout: { temperature: 0.9 } }, "tempered-logprobs")).toBe(
+    `rollout.temperature is 0.9; expected 1, or an engine with the capability "tempered-logprobs" ${offer(all("tempered-logprobs"))}. ${change}`,
+  );
+  expect(message({ rollout: { ahead: 2 } }, "frozen-policies")).toMatch(
+    /This engine is either sampled or trained, not both at once\. It is so on WebGPU\.$/,
+  );
+  expect(message({ algorithm: "arpo" }, "top-logprobs")).toMatch(
+    /Without either capability rollouts cannot branch: set rollout\.branching to "off"\.$/,
+  );
+  expect(message({}, "exact-state")).toMatch(
+    /With false a resumed run continues near where it was, not with the same numbers\.$/,
+  );
+  expect(message({ optimizer: { clipNorm: 2 } }, "gradient-clipping")).toMatch(/^optimizer\.clipNorm is 2; expected "off", or/);
+  expect(message({ checkpoint: { exact: false } }, "exact-state", "full-precision-state")).toBeUndefined();
+});
+
+test("every need is found, in the order in which they would be refused", () => {
+  const config = resolveConfig({
+    algorithm: { kind: "ppo", klCoef: 0.1, entropyCoef: 0.1 },
+    rollout: { temperature: 0.5, ahead: 1, tasksPerStep: 16 },
+    optimizer: { weightDecay: 1 },
+  });
+  const found = unmetNeeds(config, { capabilities: [], fixedAdam: adam });
+  expect(found.map(({ capability, setting, value, instead }) => [capability, setting, value, instead])).toEqual([
+    ["reference", "algorithm.klCoef", 0.1, "0"],
+    ["critic", "algorithm.kind", "ppo", ""],
+    ["entropy-gradient", "algorithm.entropyCoef", 0.1, "0"],
+    ["tempered-logprobs", "rollout.temperature", 0.5, "1"],
+    ["frozen-policies", "rollout.ahead", 1, "0"],
+    ["gradient-clipping", "optimizer.clipNorm", 1, '"off"'],
+    ["adam-settings", "optimizer.weightDecay", 1, "0"],
+    ["exact-state", "checkpoint.exact", true, "false"],
+    ["full-precision-state", "checkpoint.exact", true, "false"],
+  ]);
+  const unfixed = unmetNeeds(config, { capabilities: capabilities.filter((each) => each !== "adam-settings") });
+  expect(unfixed.map(({ setting, instead }) => [setting, instead])).toEqual([["optimizer.beta1", "the server's own"]]);
+  const exact = resolveConfig({ algorithm: "arpo", rollout: { branching: { entropy: "exact" } } });
+  const branching = unmetNeeds(exact, { capabilities: capabilities.filter((each) => each !== "token-entropies") });
+  expect(branching.map(({ capability, value, instead }) => [capability, value, instead])).toEqual([
+    ["token-entropies", "exact", '"top-10"'],
+  ]);
 });
