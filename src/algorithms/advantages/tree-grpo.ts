@@ -1,3 +1,4 @@
+import { groupBy } from "../../core/group-by.ts";
 import type { Group, Trajectory } from "../../core/trajectory.ts";
 import { defineAdvantage, needsBranches, penalised, perTrajectory, singletonGroups } from "./advantage.ts";
 import type { Advantages, SingletonGroups } from "./by-group.ts";
@@ -24,12 +25,8 @@ export function treeGrpoAdvantages(groups: readonly Group[], singletons: Singlet
 
 /** The leaves of each tree, as groups of their own. */
 function treesOf(group: Group): Group[] {
-  const trees = new Map<string, Trajectory[]>();
-  for (const leaf of group.trajectories) {
-    const { id } = lineage(leaf, group).at(-1) ?? leaf;
-    trees.set(id, [...(trees.get(id) ?? []), leaf]);
-  }
-  return [...trees].map(([id, leaves]) => ({ id, trajectories: leaves }));
+  const rootOf = (leaf: Trajectory) => (lineage(leaf, group).at(-1) ?? leaf).id;
+  return [...groupBy(group.trajectories, rootOf)].map(([id, trajectories]) => ({ id, trajectories }));
 }
 
 export const treeGrpoKind = defineAdvantage({

@@ -145,6 +145,9 @@ test("forks begin inside of actions once the first rollouts have ended, and keep
     [unsure, 0, 0],
     [1, unsure, 0],
   ]);
+  // A turn branches where it was given forks, and nowhere else.
+  for (const { branching } of leaves.flatMap(({ turns }) => turns))
+    if (branching !== undefined) expect(branching.branch).toBe(branching.forks > 0);
   expect(counts.open).toBe(0);
   expect(own.released.toSorted()).toEqual([0, 1, 2, 3].map((i) => `s/0/${i}`));
 });
