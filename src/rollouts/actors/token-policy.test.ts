@@ -2,10 +2,15 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { testChat } from "../../../test/fixtures/chats.ts";
 import type { ConversationRequest } from "../../chat/conversation.ts";
+import type { Context } from "../../core/context.ts";
+import { EpisodeStop } from "../../core/episode-stop.ts";
+import { seedOf } from "../../core/random.ts";
+import type { Turn } from "../../core/trajectory.ts";
 import type { SampleRequest, Sampler } from "../../engines/engine.ts";
 import type { Environment, TokenPolicy } from "../../environments/environment.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { rollout } from "../rollout.ts";
+import { tokenPolicy } from "./token-policy.ts";
 
 const chat = testChat("plain");
 const find = defineTool({ name: "find", description: "Finds.", parameters: z.object({ who: z.string() }), execute: () => "c1" });
@@ -120,4 +125,87 @@ test("a model that does not know the form is named, after eight draws", async ()
     });
   });
   expect(requests).toHaveLength(9);
+});
+
+/** A policy by itself, on a sampler that writes one token, and the turns that it keeps. */
+function policyOf(more: { readonly maxLength?: number; readonly maxTurns?: number; readonly topK?: number } = {}) {
+  const requests: SampleRequest[] = [];
+  const turns: Turn[] = [];
+  const sampler: Sampler = {
+    info: { name: "s", parameters: 0, vocabularySize: 306, maxLength: more.maxLength ?? 1_000, capabilities: [] },
+    weightVersion: 3,
+    sample: async (request) => {
+      requests.push(request);
+      const masked = requests.length === 2 ? { masked: [0] } : {};
+      return {
+        ...{ tokens: [7], logprobs: [-2], modelLogprobs: [-2], entropies: [0.5], weightVersion: 3, ...masked },
+        finish: requests.length === 3 ? "length" : "stop",
+      };
+    },
+    release: () => {},
+  };
+  const stop = new AbortController();
+  const options = {
+    id: "r/0",
+    group: "r",
+    seed: 4,
+    maxTurns: more.maxTurns ?? 5,
+    maxTokens: 20,
+    episodeTimeoutMs: 1_000,
+    topK: more.topK,
+  };
+  return { policy: tokenPolicy(sampler, chat, options, turns, stop.signal), requests, turns, stop };
+}
+const request = (context: readonly number[], more: object = {}) => ({ context, maxTokens: 50, stopTokens: [9], ...more });
+
+test("actions in token ids are kept as they were sampled, each in the branch of what it continues", async () => {
+  const { policy, requests, turns, stop } = policyOf({ topK: 2 });
+  const given = await policy.sample(request([1, 2]));
+  expect(given).toEqual({ tokens: [7], logprobs: [-2], finish: "stop" });
+  await policy.sample(request([1, 2, 7, 3], { stopStrings: ["x"], maxTokens: 5 }));
+  await policy.sample(request([1, 5]));
+  const plain = { trajectory: "r/0", action: [7], samplerLogprobs: [-2], entropies: [0.5], weightVersion: 3 };
+  const [first, second, third] = turns;
+  expect(turns.map(({ context, ...turn }) => [[...context], turn])).toEqual([
+    [[1, 2], { ...plain, turn: 0, truncated: false, rewritten: false, toolCalls: 0, invalidToolCalls: 0 }],
+    [[1, 2, 7, 3], { ...plain, turn: 1, masked: [0], truncated: false, rewritten: false, toolCalls: 0, invalidToolCalls: 0 }],
+    [[1, 5], { ...plain, turn: 2, truncated: true, rewritten: true, toolCalls: 0, invalidToolCalls: 0 }],
+  ]);
+  expect("masked" in first).toBe(false);
+  const roots = [first, second, third].map(({ context }) => (context as Context).path()[0]?.ids.buffer);
+  expect([roots[1] === roots[0], roots[2] === roots[0]]).toEqual([true, true]); // [1] of the third is the first's
+  const seeds = [0, 1, 2].map((index) => seedOf(4, "sample", "r/0", index));
+  const common = { stopTokens: [9], temperature: 1, topP: 1, topK: 2, cacheKey: "r/0", signal: stop.signal };
+  expect(requests).toEqual([
+    { context: [1, 2], maxTokens: 20, seed: seeds[0], ...common },
+    { context: [1, 2, 7, 3], maxTokens: 5, stopStrings: ["x"], seed: seeds[1], ...common },
+    { context: [1, 5], maxTokens: 20, seed: seeds[2], ...common },
+  ]);
+  expect("stopStrings" in (requests[0] ?? {})).toBe(false);
+});
+
+test("a policy says what it is, and ends the episode at its limits", async () => {
+  const { policy, requests, stop } = policyOf({ maxLength: 12, maxTurns: 1 });
+  const { sample: _, converse: __, decode, count, captured, ...settings } = policy;
+  expect(settings).toEqual({
+    ...{ episode: "r/0", maxLength: 12, vocabularySize: 306, maxTokens: 20, temperature: 1, topP: 1, topK: 0, canMask: false },
+    signal: stop.signal,
+  });
+  expect(decode(chat.tokenizer.encode("hi"))).toBe("hi");
+  const long = asking("a question of more than twelve tokens", { tools: [] });
+  const length = chat.open(long.messages, []).ids.length;
+  expect(count(long)).toBe(length);
+  await expect(policy.converse(long)).rejects.toThrow(
+    new EpisodeStop("max-tokens", `the conversation has ${length} tokens, the model 12`),
+  );
+  await policy.sample(request([1, 2, 3], { maxTokens: 50 }));
+  expect(requests[0]?.maxTokens).toBe(9); // what the model has left
+  await expect(policy.sample(request([1]))).rejects.toThrow(
+    new EpisodeStop("max-turns", "the episode has 1 actions (rollout.maxTurns)"),
+  );
+  expect(captured().counts).toMatchObject({ redrawn: 0 });
+  const over = policyOf();
+  over.stop.abort(new Error("the episode is over"));
+  await expect(over.policy.sample(request([1]))).rejects.toThrow("the episode is over");
+  expect(over.requests).toEqual([]);
 });
