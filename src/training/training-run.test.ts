@@ -1,5 +1,5 @@
 import "../../test/office.ts";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -8,6 +8,8 @@ import { TableEngine } from "../../test/table-engine.ts";
 import { makeChat } from "../chat/chat.ts";
 import { makeTokenizer } from "../chat/tokenizer.ts";
 import { ConfigError, RunError } from "../core/errors.ts";
+import { layout } from "../runs/layout.ts";
+import { readLive } from "../runs/live.ts";
 import { checkpointSteps, readMetrics, readProgress, readSummary, readTimings, readTrajectories } from "../runs/read.ts";
 import { createRun } from "../runs/write.ts";
 import { resolveConfig } from "./config/config.ts";
@@ -160,3 +162,32 @@ test("an interruption by a person keeps its steps and says how to go on; one by 
   expect(stopped.events.some(({ type }) => type === "interrupted")).toBe(false);
   expect(checkpointSteps(stopped.folder)).toEqual([1, 2]);
 });
+
+test("a run that ends, as it may or not, leaves no frozen policy open and is no longer live", async () => {
+  for (const stopAt of [1, Number.POSITIVE_INFINITY]) {
+    const engine = new TableEngine(lettersVocabulary);
+    const freeze = engine.freeze.bind(engine);
+    let [frozen, disposed] = [0, 0];
+    engine.freeze = async () => {
+      frozen++;
+      return { ...(await freeze()), dispose: async () => void disposed++ };
+    };
+    const stop = new AbortController();
+    const onEvent = (event: TrainingEvent) => {
+      if (event.type === "stepped" && event.record.step === stopAt) stop.abort();
+    };
+    const changes = { rollout: { ahead: 1 }, evaluation: { tasks: 0 } };
+    const { folder, ended } = await run(changes, { engine, signal: stop.signal, onEvent });
+    expect(ended instanceof RunError).toBe(stopAt === 1);
+    expect([frozen > 0, disposed === frozen, readLive(folder)]).toEqual([true, true, undefined]);
+    expect(readCredits(folder, 1)).toBeGreaterThan(0);
+  }
+});
+
+/** Bytes of what was recorded of a step's credits. */
+function readCredits(folder: string, step: number): number {
+  const own = layout.creditFolder(folder);
+  return readdirSync(own)
+    .filter((name) => name.includes(String(step)))
+    .reduce((sum, name) => sum + statSync(join(own, name)).size, 0);
+}
