@@ -45,6 +45,17 @@ test("without ids a result belongs to the one call of its name; without that it 
   expect(texts).toEqual(["3", "4", "x", "y"]);
 });
 
+test("of several calls of one name nobody knows which a result answers, so it keeps its place among the others", () => {
+  const calls: Message = {
+    ...{ role: "assistant", content: "" },
+    toolCalls: ["find", "price", "find", "stock"].map((name) => ({ name, arguments: {} })),
+  };
+  const named = (name: string, content: string): ToolMessage => ({ role: "tool", name, content });
+  const came = [named("find", "x"), named("stock", "4"), named("other", "?"), named("price", "3"), named("find", "y")];
+  const texts = inCallOrder([calls, ...came]).slice(1);
+  expect(texts.map(({ content }) => content)).toEqual(["x", "3", "?", "4", "y"]);
+});
+
 test("a failed result says so once", () => {
   expect(["no such row", "Error: no", "[error] no", " "].map(failedResult)).toEqual([
     "Error: no such row",

@@ -30,7 +30,6 @@ export function watchUnhandled(subject: string, hint: string, warn: (message: st
     );
   };
   const onException = (cause: unknown) => {
-    if (controller.signal.aborted) return;
     const name = userCodeName();
     controller.abort(
       name === undefined

@@ -65,5 +65,6 @@ test("one seed says nothing of other seeds: its interval is that of its tasks; t
 test("the ends of an interval are rounded away from its middle, and a tenth stays what it is", () => {
   expect(outwards({ low: 0.83651, high: 0.92101 })).toEqual(["83.6", "92.2"]);
   expect(outwards({ low: -0.01234, high: 0.9991 })).toEqual(["−1.3", "100.0"]);
+  expect(outwards({ low: 0.7 - 0.4, high: 0.1 + 0.2 })).toEqual(["30.0", "30.0"]); // 0.29999999999999993 and 0.30000000000000004
   expect(outwards({ low: 0.1 + 0.2, high: 0.3 })).toEqual(["30.0", "30.0"]); // 0.30000000000000004
 });

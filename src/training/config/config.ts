@@ -35,7 +35,7 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
     if (!isRecord(config)) throw new ConfigError("configuration", config, { expected: "an object with settings" });
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   for (const config of [user, flags]) refuseSecrets(config);
-  const given = merge(merge(chosenByDefault(), spelledOut(user)), spelledOut(flags));
+  const given = [chosenByDefault(), spelledOut(user), spelledOut(flags)].reduce(merge) as Given;
   const config = parseSettings(
     settingsSchema,
     [chosenByAlgorithm, chosenByAhead, chosenByEngine, chosenByEnvironment]
@@ -60,6 +60,9 @@ function refuseSecrets({ environment, rewards: _, ...config }: UserConfig): void
   });
 }
 
+/** Settings by their names, not checked yet. */
+type Given = Readonly<Record<string, unknown>>;
+
 /** Named here and not in the schema, so that a setting of theirs can be given without them. */
 function chosenByDefault(): Record<string, unknown> {
   return { environment: defaultEnvironment(), algorithm: { kind: "seeupo" }, engine: { kind: defaultEngine() } };
@@ -69,8 +72,7 @@ function chosenByDefault(): Record<string, unknown> {
  * Returns what an algorithm's kind chooses: batches of fewer tasks than it has mini-batches are dealt into as many
  * as there are tasks.
  */
-function chosenByAlgorithm(given: unknown): unknown {
-  const { algorithm, rollout } = isRecord(given) ? given : {};
+function chosenByAlgorithm({ algorithm, rollout }: Given): unknown {
   if (!isRecord(algorithm)) return undefined;
   const tasks = isRecord(rollout) && typeof rollout.tasksPerStep === "number" ? rollout.tasksPerStep : Number.NaN;
   const { rollout: sampled, optimizer, miniBatches } = defaultsOf(algorithm.kind);
@@ -84,13 +86,11 @@ function chosenForAgents(environment: UserConfig["environment"]): unknown {
 }
 
 /** Stale rollouts are corrected unless that is switched off. */
-function chosenByAhead(given: unknown): unknown {
-  const rollout = isRecord(given) ? given.rollout : undefined;
+function chosenByAhead({ rollout }: Given): unknown {
   return isRecord(rollout) && typeof rollout.ahead === "number" && rollout.ahead > 0 ? { correction: {} } : undefined;
 }
 
-function chosenByEngine(given: unknown): unknown {
-  const { engine } = isRecord(given) ? given : {};
+function chosenByEngine({ engine }: Given): unknown {
   return isRecord(engine) && typeof engine.kind === "string" ? findEngine(engine.kind)?.implies?.(engine) : undefined;
 }
 

@@ -29,8 +29,7 @@ export function defaultEnvironment(): { readonly name: string } | undefined {
 }
 
 /** Returns what the environment of a configuration chooses. */
-export function chosenByEnvironment(written: unknown): unknown {
-  const { environment, algorithm } = isRecord(written) ? written : {};
+export function chosenByEnvironment({ environment, algorithm }: Readonly<Record<string, unknown>>): unknown {
   if (!isRecord(environment) || !isRecord(algorithm) || typeof environment.name !== "string") return undefined;
   return settings.get(environment.name)?.(algorithm);
 }
