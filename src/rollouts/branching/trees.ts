@@ -152,7 +152,7 @@ class Tree<T extends Task> {
     const ways = new Map<Candidate, Way[]>(candidates.map((candidate) => [candidate, []]));
     for (const [i, index] of this.#ledger.begin(this.#firstRollouts + forks.length).entries()) {
       const { rollout, action, kept } = present(forks[i], "a fork");
-      const candidate = present(rollouts[rollout][action], "an action that was played");
+      const candidate = present(rollouts[rollout]?.[action], "an action that was played");
       ways.get(candidate)?.push({ index, begun: beginningOf(candidate.action, kept) });
     }
     for (const [candidate, own] of ways) {

@@ -35,7 +35,7 @@ export function resolveConfig(user: UserConfig = {}, flags: UserConfig = {}): Tr
     if (!isRecord(config)) throw new ConfigError("configuration", config, { expected: "an object with settings" });
   for (const { rewards } of [user, flags]) refuseKeys(rewards);
   for (const config of [user, flags]) refuseSecrets(config);
-  const given = [chosenByDefault(), spelledOut(user), spelledOut(flags)].reduce(merge) as Given;
+  const given = merge(merge(chosenByDefault(), spelledOut(user)), spelledOut(flags)) as Given;
   const config = parseSettings(
     settingsSchema,
     [chosenByAlgorithm, chosenByAhead, chosenByEngine, chosenByEnvironment]
