@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { ConfigError } from "../../core/errors.ts";
+import { ConfigError, MeasurementError } from "../../core/errors.ts";
 import { mean } from "../../core/mean.ts";
 import type { Trajectory } from "../../core/trajectory.ts";
 import { meanInterval } from "../../statistics/intervals.ts";
 import { episodes, tasks } from "./compare.fixture.ts";
-import { acrossSeeds, compareOutcomes, differenceAcrossSeeds, outcomesOf } from "./compare.ts";
+import { acrossSeeds, compareOutcomes, differenceAcrossSeeds, outcomesOf, requireScored } from "./compare.ts";
 
 const solved = (of: (i: number) => boolean) => episodes(Object.fromEntries(tasks.map((task, i) => [task, [Number(of(i))]])));
 
@@ -99,4 +99,63 @@ test("a task without a score leaves a gap in no table over seeds: it is refused"
   expect(() => differenceAcrossSeeds([outcomesOf(same)], [outcomesOf(unscored(same, (i) => i === 3))], 1)).toThrow(
     /no score in task test\/3/,
   );
+});
+
+test("outcomes are by scenario where tasks belong to some, and of nothing there are none", () => {
+  const scenario = (task: string, reward: number, of?: string) => ({
+    ...(episodes({ [task]: [reward] })[0] as Trajectory),
+    ...(of === undefined ? {} : { scenario: of }),
+  });
+  const outcomes = outcomesOf([scenario("a", 1, "s"), scenario("b", 0, "s"), scenario("c", 0.5)]);
+  expect(outcomes).toEqual({ tasks: ["s", "c"], success: [0.5, 0], reward: [0.5, 0.5], k: 2, attempts: 3, errors: 0 });
+  expect(outcomesOf([])).toEqual({ tasks: [], success: [], reward: [], k: 0, attempts: 0, errors: 0 });
+  const failed = { ...scenario("d", 0), stopReason: "actor-error" as const };
+  expect(outcomesOf([failed])).toMatchObject({ success: [undefined], reward: [undefined], k: 1, attempts: 1, errors: 1 });
+});
+
+test("the tasks of two evaluations are the same ones in the same order, or the first difference is named", () => {
+  const of = (...names: readonly string[]) => outcomesOf(episodes(Object.fromEntries(names.map((name) => [name, [1]]))));
+  const refusal = (first: ReturnType<typeof of>, second: ReturnType<typeof of>) => {
+    try {
+      compareOutcomes(first, second, 1);
+    } catch (error) {
+      return (error as Error).message;
+    }
+    return "compared";
+  };
+  const hint = "Only evaluations of the same tasks in the same order are compared.";
+  expect([
+    refusal(of("a", "b"), of("a", "b")),
+    refusal(of("a", "b"), of("b", "a")),
+    refusal(of("a", "b"), of("a", "c")),
+    refusal(of("a", "b"), of("a")),
+    refusal(of("a"), of("a", "b")),
+  ]).toEqual([
+    "compared",
+    `the tasks of the second is "b"; expected the tasks of the first evaluation: a at position 1. ${hint}`,
+    `the tasks of the second is "c"; expected the tasks of the first evaluation: b at position 2. ${hint}`,
+    `the tasks of the second is "fewer tasks"; expected the tasks of the first evaluation: b at position 2. ${hint}`,
+    `the tasks of the second is "2 tasks"; expected the tasks of the first evaluation: 1 tasks at position 1. ${hint}`,
+  ]);
+  expect(() => acrossSeeds([of("a"), of("b")], 1)).toThrow("the tasks of another is");
+  expect(() => acrossSeeds([], 1)).toThrow("a run is missing");
+  expect(() => differenceAcrossSeeds([], [of("a")], 1)).toThrow("the first evaluation is missing");
+  expect(() => differenceAcrossSeeds([of("a")], [], 1)).toThrow("the second is missing");
+});
+
+test("a table over seeds has a score for each task, or says what is missing", () => {
+  const whole = outcomesOf(episodes({ a: [1, 0], b: [0.5, 0.5] }));
+  expect(requireScored(whole)).toEqual({ success: [0.5, 0], reward: [0.5, 0.5] });
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`t${i}`, [1]]));
+  const gap = unscored(episodes(many), (i) => i === 3);
+  expect(() => requireScored(outcomesOf(gap))).toThrow(
+    new MeasurementError("an evaluation", "no score in task t3", {
+      expected: "a score for each task, and errors in at most a tenth of the attempts",
+      hint: "Repair what raises the errors (runs show has them), and evaluate again.",
+    }),
+  );
+  expect(() => requireScored(outcomesOf(unscored(episodes(many), (i) => i < 3)))).toThrow(
+    "no verdict: 3 of 20 attempts of an evaluation ended by an error, more than a tenth",
+  );
+  expect(acrossSeeds([whole, whole], 1)).toMatchObject({ seeds: 2, tasks: 2, perSeed: [0.25, 0.25], success: { mean: 0.25 } });
 });
