@@ -181,7 +181,7 @@ export class PrefixCache {
       if (child === undefined) return path;
       const own = child.segment.tokens;
       let count = 0;
-      while (count < own.length && at + count < tokens.length && own[count] === tokens[at + count]) count++;
+      while (at + count < tokens.length && own[count] === tokens[at + count]) count++;
       path.push({ node: child, count });
       if (count < own.length) return path;
       at += count;

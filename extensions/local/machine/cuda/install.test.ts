@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
 import {
+  freeBytes,
   gigabytes,
   type InstallEvent,
   installationBytes,
@@ -289,4 +290,9 @@ test("room is needed for what is unpacked and two copies of the largest wheel, o
   writeFileSync(join(`${folder}.incomplete`, "liba-b.so"), "lib");
   await expect(install({ freeBytes: () => 16 })).rejects.toThrow(/^free space/);
   expect(await install({ freeBytes: () => 17 })).toBe(folder);
+});
+
+test("what is free is counted in bytes, not in blocks of the disk", () => {
+  const free = freeBytes(home);
+  expect([free > 2 ** 20, Number.isInteger(free)]).toEqual([true, true]);
 });

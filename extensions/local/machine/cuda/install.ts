@@ -29,13 +29,13 @@ export interface Machine {
   readonly freeBytes: (folder: string) => number;
 }
 
-const thisMachine: Machine = {
-  ...{ downloadWheels, unpackMembers },
-  freeBytes: (folder) => {
-    const { bavail, bsize } = statfsSync(folder);
-    return bavail * bsize;
-  },
-};
+const thisMachine: Machine = { downloadWheels, unpackMembers, freeBytes };
+
+/** Bytes that are free for this user where a folder is. */
+export function freeBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize;
+}
 
 /** An hour for the largest wheel: 1 Mbit/s. */
 const timeoutMs = 3_600_000;
