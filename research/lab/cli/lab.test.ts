@@ -1,7 +1,7 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { invoke } from "../../command-line.fixture.ts";
 import { labSettingsSchema } from "../config.ts";
-import { labSettingsOf } from "./lab.ts";
+import { labSettingsOf, progressOn } from "./lab.ts";
 
 const theorem = "grae.ppu.turn.reverse.m-exact.history.maximise.exact";
 
@@ -69,4 +69,25 @@ test("the help says the defaults that hold", async () => {
 test("--full takes larger sizes, and flags still decide", () => {
   expect(labSettingsOf({ full: true })).toMatchObject({ turns: [1, 2, 3], problems: 12, updates: 100 });
   expect(labSettingsOf({ full: true, turns: "2", stepSize: "0.1" })).toMatchObject({ turns: [2], rules: { stepSize: 0.1 } });
+});
+
+test.each([true, false])("progress, on a terminal: %s", (live) => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  try {
+    const said: string[] = [];
+    const screen = { live, status: (text: string) => said.push(`status ${text}`), line: (text: string) => said.push(text) };
+    const show = progressOn(screen as unknown as Parameters<typeof progressOn>[0]);
+    for (const done of [1, 5, 6, 20]) {
+      vi.advanceTimersByTime(30_000);
+      show({ done, total: 20 });
+    }
+    expect(said.filter((line) => !line.startsWith("status"))).toEqual(
+      live ? [] : ["20 % of 20 cells, 1 min 00 s", "30 % of 20 cells, 1 min 30 s", "100 % of 20 cells, 2 min 00 s"],
+    );
+    expect(said.filter((line) => line.startsWith("status")).map((line) => line.replace(/^status .{20} {2}/, ""))).toEqual([
+      ...["1/20 cells  9 min 30 s left", "5/20 cells  3 min 00 s left", "6/20 cells  3 min 30 s left", "20/20 cells  0.0 s left"],
+    ]);
+  } finally {
+    vi.useRealTimers();
+  }
 });

@@ -59,22 +59,25 @@ function runOne(id: string, lab: Laboratory): CellResult {
 }
 
 function runAll(lab: Laboratory, screen: Screen): CellResult[] {
-  const started = performance.now();
-  let tenths = 0;
-  const show = ({ done, total }: Progress) => {
-    const seconds = (performance.now() - started) / 1000;
-    const left = duration((seconds / done) * (total - done));
-    screen.status(`${bar(done / total, 20)}  ${count(done)}/${count(total)} cells  ${left} left`);
-    if (!screen.live && Math.floor((10 * done) / total) > tenths) {
-      tenths = Math.floor((10 * done) / total);
-      screen.line(`${tenths * 10} % of ${count(total)} cells, ${duration(seconds)}`);
-    }
-  };
   try {
-    return runGrid(lab, show);
+    return runGrid(lab, progressOn(screen));
   } finally {
     screen.clear();
   }
+}
+
+/** Shows how far a run is: in place on a terminal, else a line for each tenth. */
+export function progressOn(screen: Screen): (progress: Progress) => void {
+  const started = performance.now();
+  let tenths = 0;
+  return ({ done, total }) => {
+    const seconds = (performance.now() - started) / 1000;
+    const left = duration((seconds / done) * (total - done));
+    screen.status(`${bar(done / total, 20)}  ${count(done)}/${count(total)} cells  ${left} left`);
+    if (screen.live || Math.floor((10 * done) / total) <= tenths) return;
+    tenths = Math.floor((10 * done) / total);
+    screen.line(`${tenths * 10} % of ${count(total)} cells, ${duration(seconds)}`);
+  };
 }
 
 /** What a run of the whole grid prints. */
