@@ -39,7 +39,7 @@ function withoutUnit(formula: string): string | undefined {
 
 /** `x=5`: what stands before the only equals sign is dropped where it is no longer than two characters. */
 function withoutName(formula: string): string {
-  const [name = "", value, ...more] = formula.split("=");
+  const [name, value, ...more] = formula.split("=");
   return value !== undefined && more.length === 0 && [...name].length <= 2 ? value : formula;
 }
 

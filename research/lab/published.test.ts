@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
-import { cellOf } from "./cell.ts";
+import { allCells, cellOf, sameAs, voidReason } from "./cell.ts";
 import { labSettingsSchema } from "./config.ts";
 import { caseStore, follow } from "./experiment.ts";
 import { judge, laboratory } from "./grid.ts";
+import { circumstances, paperTable } from "./paper.ts";
 import { sign } from "./report.ts";
+import { isProduct } from "./update.ts";
 
 const settings = labSettingsSchema.parse({});
 const lab = laboratory(settings);
@@ -81,4 +83,64 @@ test.each([
   const { returns, best } = follow(cell, cases(size, 0, cell.sees), { ...settings, updates: 5 }, [2, 2, 0]);
   expect(returns.at(-1)).toBeCloseTo(end, 9);
   expect(best).toBeCloseTo(bestOf[cell.sees], 9);
+});
+
+test("of a sampled group: the expected change of J by one update, with its standard error, over 32 groups", () => {
+  const cell = cellOf("grae.ppu.turn.joint.m-off.index.maximise.groups");
+  const { expected } = follow(cell, cases(size, 0, "index"), { ...settings, updates: 1 }, [2, 2, 0]);
+  expect(expected).toEqual({ mean: expect.closeTo(0.00104809175, 9), error: expect.closeTo(0.00145254004, 9) });
+  expect(
+    follow(cellOf("grae.ppu.turn.joint.m-off.index.maximise.exact"), cases(size, 0, "index"), settings, [0]).expected,
+  ).toBeUndefined();
+});
+
+test("whole trajectories are a product of tables but where one history sees all", () => {
+  const of = (turns: number, answers: number) => ({ size: { ...size, turns, answers } });
+  const product = (sees: "history" | "index", turns: number, answers: number, level: "sequence" | "turn" = "sequence") =>
+    isProduct({ level, sees }, of(turns, answers));
+  expect([product("index", 2, 1), product("history", 2, 2)]).toEqual([true, true]);
+  expect([product("history", 2, 1), product("index", 1, 1), product("history", 1, 2), product("index", 2, 1, "turn")]).toEqual([
+    ...[false, false, false, false],
+  ]);
+});
+
+test("why combinations mean nothing, or are others'", () => {
+  const reasons = (of: (cell: ReturnType<typeof cellOf>) => string | undefined) =>
+    [...new Set(allCells().map(of))].filter((why) => why !== undefined);
+  expect(reasons(voidReason)).toMatchInlineSnapshot(`
+    [
+      "A·log π has no maximum: where A < 0 it grows without bound as π goes to 0",
+      "M carries what the turns updated before have moved, and a joint update changes all turns at once",
+      "equations 6 and 8 have the ratio of a turn",
+      "the ratio of a whole trajectory has no parts to update one by one: with an update for each turn it is the turn's ratio (level turn)",
+      "HAML's other operators are run in its own form: turns, exact advantages R − J",
+      "E[ρA] of whole trajectories is J itself, so its best response is J*",
+    ]
+  `);
+  expect(reasons((cell) => sameAs(cell)?.why)).toMatchInlineSnapshot(`
+    [
+      "with full history turns share no table, so that updates turn by turn without M, in any order, are the joint update",
+      "with a policy for each turn no other update moves it: before its own it is the one that sampled, and eq. 6 and 8 are the exact M",
+      "REINFORCE has no ratio, and one advantage for the whole trajectory makes its three levels one",
+    ]
+  `);
+});
+
+test("the paper's table: whether convergence is claimed with one turn and with several, and our cells of each row", () => {
+  const rows = paperTable.map(({ example, advantage, update, level, single, multi, cells }) =>
+    [example, advantage, update, level, single, multi, ...cells.map((cell) => Object.values(cell).join("."))].join(" | "),
+  );
+  expect(rows).toMatchInlineSnapshot(`
+    [
+      "PPO | GAE | PPU | token | true | true | gae.ppu.token.joint.off",
+      "GRPO, REINFORCE++ | GRAE | PPU | token | false | false | grae-std.ppu.token.joint.off | grae.ppu.token.joint.off",
+      "RLOO | GRAE | REINFORCE | sequence | true | false | grae.reinforce.sequence.joint.off",
+      "GSPO | GRAE | PPU | sequence | true | false | grae-std.ppu.sequence.joint.off | grae.ppu.sequence.joint.off",
+      "SeeUPO | GRAE | sequential, reverse | turn |  | true | grae.ppu.turn.reverse.exact | grae.ppu.turn.reverse.paper | grae.ppu.turn.reverse.clipped",
+    ]
+  `);
+  expect(circumstances.map(({ sees, optimise, knows }) => `${sees} ${optimise} ${knows}`)).toEqual([
+    ...["history maximise exact", "index maximise exact", "shared maximise exact", "history steps exact", "index steps exact"],
+    ...["shared steps exact", "history maximise groups", "history steps groups", "shared steps groups"],
+  ]);
 });

@@ -22,7 +22,11 @@ export async function hubOf(name: BenchmarkName, files: HubOptions["files"], tro
   const hub = await startHub(undefined, { repo, kind: "dataset", commit, files, ...(trouble && { trouble }) });
   const env = { HF_ENDPOINT: hub.endpoint, HF_HOME: newFolder() };
   const folder = newFolder();
-  return { hub, folder, fetch: (more = {}) => fetchBenchmark({ name, folder, env: { ...env, ...more } }) };
+  return {
+    hub,
+    folder,
+    fetch: (more = {}, published = sources) => fetchBenchmark({ name, folder, env: { ...env, ...more }, published }),
+  };
 }
 
 export const metadata = "2023/validation/metadata.parquet";

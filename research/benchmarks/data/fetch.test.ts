@@ -1,13 +1,14 @@
 import { createHash } from "node:crypto";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { ConfigError, EnvError, ModelError } from "../../../src/core/errors.ts";
 import type { HubRequest } from "../../../test/hub-server.ts";
+import { converters } from "./convert.ts";
 import { readCsv } from "./csv.ts";
 import { fetchBenchmark } from "./fetch.ts";
 import { selections } from "./selections.ts";
-import { arpoAddress, type HubData, sources } from "./sources.ts";
+import { arpoAddress, arpoCommit, type HubData, sources } from "./sources.ts";
 import "../../../test/loopback.ts";
 import { hubOf, jsonl, metadata, newFolder, parquet, serve } from "./fetch.fixture.ts";
 
@@ -86,6 +87,75 @@ test("another file than the pinned one is refused by its checksum", async () => 
   await expect(fetchBenchmark({ name: "aime24", folder, from })).rejects.toThrow(/^SHA-256 of http.*expected af2b8bd2/);
   await expect(fetchBenchmark({ name: "math", folder, from })).rejects.toThrow(/^git SHA-1 of http.*expected 9ef33348/);
   expect(existsSync(join(folder, "aime24.jsonl"))).toBe(false);
+});
+
+const sha256 = (bytes: Buffer | string) => createHash("sha256").update(bytes).digest("hex");
+
+test("a file of ARPO's evaluation is kept as it is published, with where it is from", async () => {
+  const bytes = Buffer.from(`${jsonl({ question: "q", answer: "a" }, { question: "r", answer: "b" })}\n \n`);
+  const asked: string[] = [];
+  const from = await serve((path) => {
+    asked.push(path);
+    return bytes;
+  });
+  const folder = join(newFolder(), "new");
+  const gitSha1 = createHash("sha1").update(`blob ${bytes.length}\0`).update(bytes).digest("hex");
+  for (const digest of [{ algorithm: "sha256", hex: sha256(bytes) } as const, { algorithm: "git-sha1", hex: gitSha1 } as const]) {
+    const published = { ...sources, math: { folder: "MATH", digest } };
+    const { file, origin } = await fetchBenchmark({ name: "math", folder, from: `${from}//`, published });
+    expect(file).toBe(join(folder, "math.jsonl"));
+    expect(readFileSync(file)).toEqual(bytes);
+    expect(origin).toEqual({
+      ...{ benchmark: "math", source: "arpo", address: `${from}/MATH/test.jsonl`, revision: arpoCommit, questions: 2 },
+      ...{ files: { "MATH/test.jsonl": sha256(bytes) }, sha256: sha256(bytes) },
+    });
+    expect(readFileSync(join(folder, "math.source.json"), "utf8")).toBe(`${JSON.stringify(origin, null, 2)}\n`);
+  }
+  expect(asked).toEqual(["/MATH/test.jsonl", "/MATH/test.jsonl"]);
+});
+
+test("a data set of the Hub is written in one form: those questions that ARPO asks, in its order", async () => {
+  const bytes = parquet({ id: ["1", "2", "3"], question: ["a?", "b?", "c?"], answer: ["x", "y", "z"] });
+  const path = "data/test-00000-of-00001.parquet";
+  const short = (id: string) => sha256(id).slice(0, 8);
+  const hle = { ...(sources.hle as HubData), files: { [path]: sha256(bytes) }, selection: `${short("3")}${short("1")}` };
+  const { fetch, hub } = await hubOf("hle", { [path]: bytes });
+  const { file, origin } = await fetch({}, { ...sources, hle });
+  const text = `${jsonl({ id: "3", question: "c?", answer: "z" }, { id: "1", question: "a?", answer: "x" })}\n`;
+  expect(readFileSync(file, "utf8")).toBe(text);
+  expect(origin).toEqual({
+    ...{ benchmark: "hle", source: "hub", address: `${hub.endpoint}/datasets/cais/hle`, revision: hle.revision },
+    ...{ files: { [path]: sha256(bytes) }, questions: 2, sha256: sha256(text) },
+  });
+  await expect(fetch({}, { ...sources, hle: { ...hle, selection: `${short("3")}${short("4")}` } })).rejects.toThrow(
+    /questions of hle is "1 of 2"; expected all of the questions that ARPO's evaluation asks, by their ids/,
+  );
+  const { selection: _, ...all } = hle;
+  expect((await fetch({}, { ...sources, hle: all })).origin.questions).toBe(3);
+});
+
+test("records of each data set become questions, by their own ids or their places", () => {
+  const { gaia, hle, xbench } = converters;
+  const of = (value: object) => ({ value, where: "r" });
+  expect(gaia(of({ task_id: "t", Question: "q", "Final answer": 7, Level: 1 }), 0)).toEqual({
+    id: "t",
+    question: "q",
+    answer: "7",
+  });
+  expect(hle(of({ id: "h", question: "q", answer: "a" }), 0)).toEqual({ id: "h", question: "q", answer: "a" });
+  const secret = (plain: string) => Buffer.from(Buffer.from(plain).map((byte) => byte ^ "k".charCodeAt(0))).toString("base64");
+  const row = { prompt: secret("q"), answer: secret("a"), canary: "k" };
+  expect([xbench(of(row), 4).id, xbench(of({ ...row, id: 9 }), 4).id]).toEqual(["4", "9"]);
+  expect([gaia.columns, hle.columns, xbench.columns]).toEqual([
+    ...[
+      ["task_id", "Question", "Final answer"],
+      ["id", "question", "answer"],
+      ["id", "prompt", "answer", "canary"],
+    ],
+  ]);
+  expect(() => hle(of({ id: "h", question: "q" }), 0)).toThrow(/^r: answer is missing; expected/);
+  expect(() => hle(of({ id: "h", question: "q", answer: "" }), 0)).toThrow(/^r: answer/);
+  expect(() => hle({ value: 5, where: "r" } as never, 0)).toThrow(/^r: the record is missing; expected .*pinned revision/);
 });
 
 test("the questions of ARPO's evaluation are those of its commit", () => {

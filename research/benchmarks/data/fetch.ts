@@ -23,6 +23,8 @@ export interface BenchmarkFetch {
   readonly from?: string;
   readonly onEvent?: (event: HubEvent) => void;
   readonly env?: NodeJS.ProcessEnv;
+  /** Where questions are published. */
+  readonly published?: typeof sources;
 }
 
 /** No file of ARPO's evaluation is larger than half of it. */
@@ -39,8 +41,9 @@ export async function fetchBenchmark({
   from,
   onEvent,
   env = process.env,
+  published = sources,
 }: BenchmarkFetch): Promise<{ readonly file: string; readonly origin: Origin }> {
-  const source = sources[name];
+  const source = published[name];
   const { text, origin } =
     "digest" in source
       ? await fetchArpo(name, source, from ?? arpoAddress)

@@ -66,6 +66,11 @@ test("the help says the defaults that hold", async () => {
   }
 });
 
+test("without flags the settings are the defaults", () => {
+  expect(labSettingsOf({})).toEqual(labSettingsSchema.parse({}));
+  expect(labSettingsOf({ full: false, json: true, cell: "c" })).toEqual(labSettingsSchema.parse({}));
+});
+
 test("--full takes larger sizes, and flags still decide", () => {
   expect(labSettingsOf({ full: true })).toMatchObject({ turns: [1, 2, 3], problems: 12, updates: 100 });
   expect(labSettingsOf({ full: true, turns: "2", stepSize: "0.1" })).toMatchObject({ turns: [2], rules: { stepSize: 0.1 } });
