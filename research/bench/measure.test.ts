@@ -1,6 +1,9 @@
+import { EventEmitter } from "node:events";
+import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { measure, resultsOf, slowOf } from "./measure.ts";
-import { commandOf, type Program, type Quantities, type Side } from "./side.ts";
+import { findPython } from "./python.ts";
+import { commandOf, type Program, type Quantities, type Side, startSide } from "./side.ts";
 
 const program = (script: string): Program => ({ script, args: [1, "two"] });
 
@@ -85,6 +88,54 @@ test("a round is slow below half of the best rate, and a request without a round
     { benchmark: "x", request: "a", quantity: "speed", ours: [1, 2], peers: [], setAside: 0 },
   ]);
   expect(resultsOf("x", "b", rounds, new Map())).toEqual([]);
+});
+
+test("a side: its name, a round for each request, and an end that is waited for", async () => {
+  const child = Object.assign(new EventEmitter(), {
+    stdin: new PassThrough(),
+    stdout: new PassThrough(),
+    killed: 0,
+    kill: () => child.killed++,
+  });
+  const asked: string[] = [];
+  child.stdin.on("data", (text: Buffer) => asked.push(String(text)));
+  const start = (command: string, args: readonly string[]) => {
+    expect([command, args.at(-1)]).toEqual(["py", "two"]);
+    child.stdout.write('{"name": "PyTorch 2"}\n');
+    return child as unknown as ReturnType<NonNullable<Parameters<typeof startSide>[2]>>;
+  };
+  const side = await startSide(program("peers/step.py"), "py", start);
+  expect(side.name).toBe("PyTorch 2");
+  const round = side.round("8 64");
+  child.stdout.write('{"speed": 2.5}\n');
+  expect(await round).toEqual({ speed: 2.5 });
+  expect(asked).toEqual(["8 64\n"]);
+  const wrong = side.round("1");
+  child.stdout.write('{"speed": 0}\n');
+  await expect(wrong).rejects.toThrow();
+  const late = side.round("2");
+  child.stdout.end();
+  await expect(late).rejects.toThrow('bench/peers/step.py is "ended". Its own message stands above.');
+  const stopped = side.stop();
+  child.emit("exit", 0);
+  await stopped;
+  expect([child.stdin.writableEnded, child.killed]).toEqual([true, 1]);
+});
+
+test("the Python is the named one, which has to have the packages, or that of the path where it has them", async () => {
+  const tried: string[] = [];
+  const find = (given: string | undefined, named: string | undefined, lacking: boolean) =>
+    findPython(given, { RETROGRADE_PYTHON: named }, async (python) => {
+      tried.push(python);
+      return lacking ? new Error("no torch") : null;
+    });
+  expect([await find("a", "b", false), await find(undefined, "b", false), await find(undefined, undefined, false)]).toEqual([
+    ...["a", "b", "python3"],
+  ]);
+  expect(await find(undefined, undefined, true)).toBeUndefined();
+  expect(tried).toEqual(["a", "b", "python3", "python3"]);
+  await expect(find("a", "b", true)).rejects.toThrow('--python is "a"; expected a Python that imports torch and transformers');
+  await expect(find(undefined, "b", true)).rejects.toThrow('RETROGRADE_PYTHON is "b"; expected a Python that imports torch');
 });
 
 test("a program in Python runs in the one that was found, another in Node by jiti", () => {

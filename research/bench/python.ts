@@ -6,10 +6,14 @@ import { ConfigError } from "../../src/core/errors.ts";
  * @returns its command, or undefined if none was named and `python3` lacks them
  * @throws ConfigError if the named one lacks them
  */
-export async function findPython(given?: string): Promise<string | undefined> {
-  const named = given ?? process.env.RETROGRADE_PYTHON;
+export async function findPython(
+  given?: string,
+  env: NodeJS.ProcessEnv = process.env,
+  failureOf: (python: string) => Promise<Error | null> = failure,
+): Promise<string | undefined> {
+  const named = given ?? env.RETROGRADE_PYTHON;
   const python = named ?? "python3";
-  const cause = await failure(python);
+  const cause = await failureOf(python);
   if (cause === null) return python;
   if (named === undefined) return undefined;
   const expected = "a Python that imports torch and transformers";

@@ -36,10 +36,13 @@ export function isPython({ script }: Program): boolean {
   return script.endsWith(".py");
 }
 
+function started(command: string, args: readonly string[]) {
+  return spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+}
+
 /** @throws EngineError if the program ends, or answers something else than `rounds.ts` and `rounds.py` say */
-export async function startSide(program: Program, python: string | undefined): Promise<Side> {
-  const [command, args] = commandOf(program, python);
-  const child = spawn(command, args, { stdio: ["pipe", "pipe", "inherit"] });
+export async function startSide(program: Program, python: string | undefined, start = started): Promise<Side> {
+  const child = start(...commandOf(program, python));
   const exited = once(child, "exit");
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const read = async <T>(schema: z.ZodType<T>): Promise<T> => {
