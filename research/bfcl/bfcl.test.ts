@@ -320,6 +320,12 @@ test("call sequences are checked before they are replayed, and a state that cann
 
 test("files are read where they are those of the pinned revision alone", () => {
   expect(Object.keys(checksums)).toHaveLength(16);
+  expect(new Set(Object.values(checksums)).size).toBe(16);
+  for (const digest of Object.values(checksums)) expect(digest).toMatch(/^[0-9a-f]{64}$/);
+  const tasks = ["base", "long_context", "miss_func", "miss_param"].map((category) => `BFCL_v4_multi_turn_${category}.json`);
+  expect(Object.keys(checksums).filter((name) => !name.startsWith("multi_turn_func_doc/"))).toEqual([
+    ...[...tasks, ...tasks.map((name) => `possible_answer/${name}`)],
+  ]);
   expect(publicSource).toContain(revision);
   expect(defaultFolder({ XDG_CACHE_HOME: "/c" })).toBe(join("/c", "retrograde", `bfcl-${revision.slice(0, 12)}`));
   const folder = mkdtempSync(join(tmpdir(), "bfcl-files-"));

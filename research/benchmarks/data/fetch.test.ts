@@ -162,4 +162,20 @@ test("the questions of ARPO's evaluation are those of its commit", () => {
   expect(arpoAddress).toContain("dongguanting/ARPO/e257337");
   expect(selections.gaia.length / 8).toBe(103);
   expect(selections.hle.length / 8).toBe(500);
+  const published = Object.entries(sources);
+  const folders = published.flatMap(([name, source]) => ("digest" in source ? [[name, source.folder]] : []));
+  expect(folders.filter(([name, folder]) => name !== folder)).toEqual([["simpleqa", "SimpleQA"]]);
+  const digests = published.flatMap(([name, source]) =>
+    "digest" in source ? [`${name} ${source.digest.algorithm} ${source.digest.hex}`] : [`${name} sha256 ${source.known}`],
+  );
+  expect(new Set(digests).size).toBe(14);
+  for (const digest of digests) expect(digest).toMatch(/^\w+ (sha256 [0-9a-f]{64}|git-sha1 [0-9a-f]{40})$/);
+  const hub = published.flatMap(([name, source]) =>
+    "repo" in source ? [[name, source.repo, source.revision.length, Object.keys(source.files)]] : [],
+  );
+  expect(hub).toEqual([
+    ["gaia", "gaia-benchmark/GAIA", 40, [metadata]],
+    ["hle", "cais/hle", 40, ["data/test-00000-of-00001.parquet"]],
+    ["xbench", "xbench/DeepSearch", 40, ["DeepSearch.csv"]],
+  ]);
 });
