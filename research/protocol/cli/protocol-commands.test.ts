@@ -79,6 +79,13 @@ test("make writes a protocol of a file of tasks, and says what it can see", asyn
   expect([first.name, first.split, first.tasks.map(({ id }) => id)]).toEqual(["own name", "train", ["train/0", "b"]]);
   expect(first.scorer).toMatchObject({ ignore: [] });
   expect(first.sampling).toMatchObject({ greedy: true, attempts: 0, temperature: 1 });
+  const sampled = async (more: object) => {
+    await makeCommand(tasks, { ...flags, out, set: ["evaluation.greedy=false"], ...more }, screen);
+    return readProtocol(out).sampling;
+  };
+  // At temperature 0 the one attempt is the greedy one, asked for or not.
+  expect(await sampled({ temperature: "0" })).toMatchObject({ greedy: true, attempts: 0, temperature: 1 });
+  expect(await sampled({ temperature: "0.7", k: "3" })).toMatchObject({ greedy: false, attempts: 3, temperature: 0.7 });
 
   const many = join(folder, "many.jsonl");
   writeFileSync(many, Array.from({ length: 100 }, (_, i) => JSON.stringify({ prompt: `${i}`, answer: "a" })).join("\n"));
