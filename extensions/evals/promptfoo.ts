@@ -185,7 +185,7 @@ function requireScorable(assertions: unknown, where: string): void {
 /** The files of a configuration from its own folder: promptfoo's library looks for them in the current one. */
 function absolute(value: unknown, folder: string, key = ""): unknown {
   if (typeof value === "string") {
-    const named = /^file:\/\/(?!\/)(.*)$/s.exec(value);
+    const named = /^file:\/\/(?!\/)(.*)/s.exec(value);
     if (named !== null) return `file://${join(folder, present(named[1], "a path"))}`;
     const isPath = (key === "prompts" || key === "tests") && !value.includes("\n") && existsSync(join(folder, value));
     return isPath ? `file://${join(folder, value)}` : value;
