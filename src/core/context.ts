@@ -72,12 +72,12 @@ export class Context implements Tokens {
   /** Returns the first `length` ids; undefined if these are none. A node that is cut in two keeps its messages to itself. */
   prefix(length: number): Context | undefined {
     if (length <= 0) return undefined;
-    for (let node: Context = this; ; node = node.parent) {
+    for (let node: Context | undefined = this; node !== undefined; node = node.parent) {
       const start = node.parent?.length ?? 0;
       if (length >= node.length) return node;
       if (length > start) return new Context(node.parent, node.ids.subarray(0, length - start), []);
-      if (node.parent === undefined) return undefined;
     }
+    return undefined;
   }
 
   /** Returns the nodes from the root to this one. */

@@ -281,3 +281,19 @@ test("defineEnvironment has it all: async rewards and tasks, a user, rewards of 
   expect(played).toMatchObject({ reward: 0.5 + 4 + 6 / 100, stopReason: "done" });
   expect(log).toEqual(["open", "closed", "close"]);
 });
+
+test("of two limits of turns a request the lower one holds, whoever set it", async () => {
+  const endless = { reply: () => ({ done: false as const, messages: [{ role: "user" as const, content: "again" }] }) };
+  const ends = async (own: number | undefined, environments: number | undefined) => {
+    const limits = environments === undefined ? {} : { limits: { turnsPerRequest: environments } };
+    const { turns, stopReason } = await play(environmentOf({ ...endless, ...limits }), [call("a")], { maxTurnsPerRequest: own });
+    return [turns.length, stopReason];
+  };
+  expect([
+    await ends(2, 4),
+    await ends(4, 2),
+    await ends(undefined, 3),
+    await ends(3, undefined),
+    await ends(undefined, undefined),
+  ]).toEqual([...[2, 2, 3, 3, 6].map((turns) => [turns, "max-turns"])]);
+});

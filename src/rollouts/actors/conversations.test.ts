@@ -60,6 +60,9 @@ test("another system message or other tools are a sub-agent's", () => {
   expect(played(first, handed).counts).toEqual({ ...none, contexts: 2, subagents: 1 });
   const voice: [ConversationRequest, string] = [{ messages: [system("You book."), user("Find Ana.")], tools }, "x"];
   const equipped: [ConversationRequest, string] = [{ messages: agent, tools: [book] }, "x"];
+  // One agent that is asked for something else has begun again: what it is told each time is no history.
+  const second: [ConversationRequest, string] = [{ messages: [system("You help."), user("Find Bea.")], tools }, "x"];
+  expect(played(first, second).counts).toEqual({ ...none, contexts: 2 });
   for (const other of [voice, equipped]) expect(played(first, other).counts).toEqual({ ...none, contexts: 2, subagents: 1 });
 });
 
