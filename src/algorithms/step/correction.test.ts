@@ -276,3 +276,26 @@ test("bounds of which the lower one is above the other are refused", () => {
   expect(correctionSchema.safeParse({ low: 2, high: 2 }).success).toBe(true);
   expect(correctionSchema.safeParse({ low: 2.1, high: 2 }).success).toBe(false);
 });
+
+test("rollouts of a group that teaches nothing are not weighted, and are in no measure of the weights", async () => {
+  const table = randomWorld(3).table;
+  const turns = [{ context: [1], action: [2] }];
+  const of = (id: string, ...rewards: readonly number[]) =>
+    groupOf(
+      id,
+      rewards.map((reward) => ({ reward, turns })),
+    );
+  const [own] = await sampledBy(table, [of("own", 0, 1)]);
+  const [far] = await sampledBy(
+    table.map((row) => row.map((logit, i) => logit + 5 * i)),
+    [of("far", 1, 1)],
+  );
+  const metrics = await runUpdate(
+    new TablePolicy(table, 0.1),
+    [own, far],
+    resolveAlgorithm("grpo"),
+    randomStream(1),
+    correctionSchema.parse({ level: "sequence" }),
+  );
+  expect(metrics).toMatchObject({ importanceMin: 1, importanceMax: 1, importanceMean: 1, groupsWithoutSignal: 1 });
+});
