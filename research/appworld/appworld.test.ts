@@ -254,6 +254,17 @@ test("the prompt says who asks, which apps there are, and their APIs if they are
 
 const said = (...texts: string[]): Message[] => texts.map((content) => ({ role: "assistant", content }));
 
+test("the eight instructions of the prompt", () => {
+  const task = new AppworldData(root).task(new AppworldData(root).ids("train")[0] ?? "");
+  const [, instructions = ""] = systemPrompt(task, [], { apiDocs: "discover" }).split("\n\nInstructions:\n");
+  const lines = instructions.split("\n\n")[0]?.split("\n") ?? [];
+  expect(lines.map((line) => line.slice(0, 24))).toEqual([
+    ...["1. Put code into a fence", "2. Variables stay from o", "3. The credentials of th", "4. My own data, such as "],
+    ...["5. Read the document of ", "6. Write a small piece o", "7. Many APIs answer page", "8. When the task is done"],
+  ]);
+  expect(lines[7]).toMatch(/ If it cannot be done call it with status='fail'\.$/);
+});
+
 test("rewards: the share of tests, all or nothing, and SeeUPO's with its penalty for going round in circles", () => {
   const verdict = (passed: number, tests = 4) => ({
     ...{ success: passed === tests, num_tests: tests, passes: Array(passed).fill({}), failures: [] },

@@ -201,6 +201,9 @@ test("our own episodes become lines whose rewards are the scorer's", async () =>
   );
   const broken = { ...(episodes[0] as Trajectory), stopReason: "actor-error", error: "503" } as Trajectory;
   expect(attemptsFrom([broken], "greedy", protocol)[0]).toMatchObject({ error: "actor-error, 503" });
+  const [first, second] = episodes as [Trajectory, Trajectory];
+  const counted = attemptsFrom([first, second, first, first, second], "sampled", protocol);
+  expect(counted.map(({ attempt }) => attempt)).toEqual([0, 0, 1, 2, 1]);
   await requireTasks(environment, { ...protocol, tasks: protocol.tasks.map(({ answers: _, ...task }) => task) });
   const changed = { ...protocol, tasks: [{ ...protocol.tasks[0], id: "test/Ana", messages: [] }] } as unknown as Protocol;
   await expect(requireTasks(environment, changed)).rejects.toMatchObject({
