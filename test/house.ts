@@ -14,17 +14,18 @@ export const parts: readonly Part[] = [
   {
     path: "src/core",
     holds:
-      "the vocabulary: messages, contexts as a tree, trajectories, stop reasons, errors, seeded random numbers, checked settings",
+      "shared types: messages, contexts as a tree, trajectories, stop reasons, errors, seeded random numbers, checked settings",
     knows: [],
   },
   {
     path: "src/files",
-    holds: "files that are whole or absent, bounded reading, the lock of a folder, the package's own folder",
+    holds: "atomic writing, bounded reading, folder locks, the package's own folder",
     knows: ["src/core"],
   },
   {
     path: "src/statistics",
-    holds: "intervals that cover, paired exact tests, seeds and tasks together, corrections ([evaluation.md](evaluation.md))",
+    holds:
+      "confidence intervals, exact paired tests, intervals over seeds and tasks, corrections ([evaluation.md](evaluation.md))",
     knows: ["src/core"],
   },
   {
@@ -38,28 +39,28 @@ export const parts: readonly Part[] = [
     holds: "models by name: downloaded, verified, kept in a cache ([models.md](models.md))",
     knows: ["src/core", "src/files"],
   },
-  { path: "src/http", holds: "requests to others: bounded, and repeated", knows: ["src/core"] },
+  { path: "src/http", holds: "outgoing requests, with limits and retries", knows: ["src/core"] },
   {
     path: "src/completions",
     holds: "a client of the chat-completions protocol ([evaluation.md](evaluation.md#chat-endpoints))",
     knows: ["src/core", "src/http"],
   },
-  { path: "src/engines/call-order.ts", holds: "calls of an engine take effect in their order", knows: [] },
-  { path: "src/engines/engine.ts", holds: "the seam: what an engine can do", knows: ["src/core"] },
-  { path: "src/actions", holds: "how a text is read as an action: its calls, and where sampling stops", knows: ["src/core"] },
+  { path: "src/engines/call-order.ts", holds: "applies an engine's calls in order", knows: [] },
+  { path: "src/engines/engine.ts", holds: "the interface of an engine", knows: ["src/core"] },
+  { path: "src/actions", holds: "parsing text into actions: calls and stop conditions", knows: ["src/core"] },
   {
     path: "src/tools",
-    holds: "the interface of a tool, its arguments checked, its result as text ([tools.md](tools.md))",
+    holds: "the interface of a tool, checks of its arguments, its result as text ([tools.md](tools.md))",
     knows: ["src/core"],
   },
   {
     path: "src/chat",
-    holds: "tokenizers, chat templates to ids, tool calls from text",
+    holds: "tokenizers, chat templates rendered to ids, tool calls parsed from text",
     knows: ["src/core", "src/files", "src/actions", "src/tools"],
   },
   {
     path: "src/engines/registry.ts",
-    holds: "the kinds of engines that a configuration can choose; extensions add theirs",
+    holds: "the engine kinds that a configuration can select; extensions add theirs",
     knows: ["src/core", "src/engines/engine.ts", "src/chat"],
   },
   {
@@ -69,7 +70,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "src/rollouts",
-    holds: "episodes and groups of them, trees of them in `branching/` ([rollouts.md](rollouts.md))",
+    holds: "episodes, groups of episodes, and trees of them in `branching/` ([rollouts.md](rollouts.md))",
     knows: ["src/core", "src/completions", "src/engines/engine.ts", "src/actions", "src/tools", "src/chat", "src/environments"],
   },
   {
@@ -77,7 +78,7 @@ export const parts: readonly Part[] = [
     holds: "the run folder: schemas, atomic writing, reading, filters ([runs.md](runs.md))",
     knows: ["src/core", "src/files"],
   },
-  { path: "src/guard", holds: "what watches a run that others' code could stop", knows: ["src/core", "src/runs"] },
+  { path: "src/guard", holds: "the watchdog for third-party code that blocks a run", knows: ["src/core", "src/runs"] },
   {
     path: "src/rewards",
     holds: "composable rewards ([rewards.md](rewards.md))",
@@ -86,7 +87,7 @@ export const parts: readonly Part[] = [
   {
     path: "src/findings",
     holds:
-      "rules over recorded episodes and steps: what a run does not learn, run by trainer and dashboard ([warnings.md](warnings.md))",
+      "rules over recorded episodes and steps that find why a run does not learn; run by trainer and dashboard ([warnings.md](warnings.md))",
     knows: ["src/core", "src/algorithms", "src/runs"],
   },
   {
@@ -110,12 +111,12 @@ export const parts: readonly Part[] = [
   },
   {
     path: "src/terminal",
-    holds: "how a run shows itself in a terminal, from the command and from code",
+    holds: "a run's terminal output, from the command and from code",
     knows: ["src/core", "src/statistics", "src/runs", "src/training"],
   },
   {
     path: "src/sdk",
-    holds: "from a configuration to parts: environment, model, engine, run folder, then the trainer",
+    holds: "assembles a run from its configuration: environment, model, engine, run folder, trainer",
     knows: [
       "src/core",
       "src/files",
@@ -135,7 +136,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "src/extension.ts",
-    holds: "what an extension brings",
+    holds: "the interface of an extension",
     knows: ["src/engines/registry.ts", "src/environments", "src/rewards", "src/training", "src/sdk"],
   },
   {
@@ -156,20 +157,24 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/processes",
-    holds: "programs that are started here, and end with us: all of them, whatever they started",
+    holds: "child processes that end, with all their descendants, when this process ends",
     knows: ["src/core"],
   },
-  { path: "extensions/completion", holds: "completion of commands and options by the shell", knows: ["src/cli"] },
-  { path: "extensions/http", holds: "what HTTP servers share: keys, bounded bodies, places", knows: ["src/core"] },
+  { path: "extensions/completion", holds: "shell completion of commands and options", knows: ["src/cli"] },
+  {
+    path: "extensions/http",
+    holds: "common code of HTTP servers: keys, bounded bodies, limits on concurrent requests",
+    knows: ["src/core"],
+  },
   {
     path: "extensions/inference",
-    holds: "models behind HTTP, in token ids and in messages",
+    holds: "models served over HTTP, by token ids or messages",
     knows: ["src/core", "src/engines/engine.ts", "src/tools", "src/chat", "extensions/processes", "extensions/http"],
   },
   {
     path: "extensions/local",
     holds:
-      "the engine on this machine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
+      "the local engine: tensor graph, differentiation, ONNX Runtime, sampler, AdamW, model folders ([engine.md](engine.md))",
     knows: [
       "src/core",
       "src/files",
@@ -188,7 +193,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/office",
-    holds: "the default world ([environments/office.md](environments/office.md))",
+    holds: "the default environment ([environments/office.md](environments/office.md))",
     knows: ["src/core", "src/algorithms", "src/tools", "src/environments", "src/training"],
   },
   {
@@ -198,7 +203,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/remote/shared",
-    holds: "what clients of environments on other servers share",
+    holds: "common code of the clients of remote environments",
     knows: ["src/core", "src/files", "src/tools"],
   },
   {
@@ -218,7 +223,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/remote/server",
-    holds: "an environment served to clients of OpenEnv and ORS",
+    holds: "serves an environment to OpenEnv and ORS clients",
     knows: [
       "src/core",
       "src/actions",
@@ -264,17 +269,17 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/demo",
-    holds: "word problems, and the demonstration that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
+    holds: "word problems, and the demo that trains a published model on them ([demo-smollm2.md](demo-smollm2.md))",
     knows: ["src/core", "src/tools", "src/environments", "src/runs", "src/training", "src/terminal", "src/cli"],
   },
   {
     path: "extensions/formats",
-    holds: "conversations in other formats than the OpenAI one ([sft.md](sft.md))",
+    holds: "conversations in formats other than OpenAI's ([sft.md](sft.md))",
     knows: ["src/core", "src/training"],
   },
   {
     path: "extensions/inspect",
-    holds: "commands that talk to models and look at runs closely ([runs.md](runs.md))",
+    holds: "commands that chat with models and inspect runs ([runs.md](runs.md))",
     knows: [
       "src/core",
       "src/files",
@@ -296,12 +301,12 @@ export const parts: readonly Part[] = [
   {
     path: "extensions/dashboard",
     holds:
-      "the dashboard's server: reads runs, answers the page ([dashboard.md](dashboard.md)); the page itself is in `dashboard/`",
+      "the dashboard's server: reads runs, serves the page ([dashboard.md](dashboard.md)); the page itself is in `dashboard/`",
     knows: ["src/core", "src/files", "src/chat", "src/runs", "src/terminal", "src/cli", "extensions/http", "extensions/inspect"],
   },
   {
     path: "extensions/agents",
-    holds: "agents that others wrote, as they are: their model calls, their programs, their tasks ([agents.md](agents.md))",
+    holds: "existing agents, unchanged: their model calls, their programs, their tasks ([agents.md](agents.md))",
     knows: [
       "src/core",
       "src/guard",
@@ -327,13 +332,13 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/answers",
-    holds: "questions of a file with known answers ([own-task.md](own-task.md#only-prompts-and-answers))",
+    holds: "questions with known answers from a file ([own-task.md](own-task.md#only-prompts-and-answers))",
     knows: ["src/core", "src/environments", "extensions/agents"],
   },
   {
     path: "extensions/check",
     holds:
-      "what can be learned: what an environment asks for and gives away ([environments/check.md](environments/check.md)), and which model can, from a few episodes",
+      "checks before training: what an environment needs and gives away ([environments/check.md](environments/check.md)), and which model can learn it, from a few episodes",
     knows: [
       "src/core",
       "src/statistics",
@@ -363,7 +368,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/tools",
-    holds: "tools that ship: Python in a sandbox, search, pages, MCP, those of the AI SDK ([tools.md](tools.md))",
+    holds: "the bundled tools: sandboxed Python, search, web pages, MCP, tools of the AI SDK ([tools.md](tools.md))",
     knows: ["src/core", "src/files", "src/tools", "src/environments", "extensions/processes"],
   },
   {
@@ -373,7 +378,7 @@ export const parts: readonly Part[] = [
   },
   {
     path: "extensions/remote/remote.ts",
-    holds: "those environments by their wire",
+    holds: "the remote environments by protocol",
     knows: [
       "src/environments",
       "extensions/remote/shared",
@@ -388,10 +393,10 @@ export const parts: readonly Part[] = [
     holds: "evaluations of other packages as tasks, agents and rewards ([agents.md](agents.md#evaluations-that-are-rewards))",
     knows: ["src/core", "src/files", "src/completions", "src/environments", "src/training", "extensions/agents"],
   },
-  { path: "extensions/defaults.ts", holds: "the default environment, and what it chooses for runs", knows: ["anything"] },
+  { path: "extensions/defaults.ts", holds: "the default environment, and its defaults for runs", knows: ["anything"] },
   { path: "extensions/engines.ts", holds: "the list of the engines", knows: ["anything"] },
-  { path: "extensions/extensions.ts", holds: "the list of what extensions bring", knows: ["anything"] },
-  { path: "extensions/install.ts", holds: "adds the list to the core", knows: ["anything"] },
+  { path: "extensions/extensions.ts", holds: "the list of extensions and their kinds", knows: ["anything"] },
+  { path: "extensions/install.ts", holds: "registers the list with the core", knows: ["anything"] },
   { path: "extensions/commands.ts", holds: "the list of their commands", knows: ["anything"] },
   { path: "entries", holds: "what the package exports, and the program", knows: ["anything"] },
 ];
