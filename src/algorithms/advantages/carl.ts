@@ -48,12 +48,12 @@ function criticalTurns(group: Group): Map<TrajectoryId, Map<number, number>> {
 
 export const carlKind = defineAdvantage({
   kind: "carl",
-  formula: "of branches: as `tree`, at turns with siblings alone; all others are left out",
+  formula: "of branches: as `tree`, only at turns with siblings; other turns are not trained",
   source: "arXiv:2512.04949",
   comparedWithin: "group",
   trainsSharedTurnsOnce: true,
   metrics: {
-    criticalTurns: { fold: "mean", meaning: "CARL: share of the turns that were sampled in several ways, and are trained." },
+    criticalTurns: { fold: "mean", meaning: "CARL: share of the turns that have siblings, and are trained." },
   },
   settings: {},
   unmet: needsBranches,

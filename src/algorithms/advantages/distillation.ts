@@ -41,7 +41,7 @@ export async function creditByTeacher({ policy, groups }: Evidence, metric: stri
 
 export const distillationKind = defineAdvantage({
   kind: "distillation",
-  formula: "of each token, log π_teacher − log π: the reverse KL to a teacher, on what the policy writes; no reward is read",
+  formula: "of each token, log π_teacher − log π: the reverse KL to a teacher, on text of the policy; no reward is used",
   source: "Thinking Machines Lab 2025",
   comparedWithin: "batch",
   model: ({ teacher }) => ({ name: teacher, setting: "teacher" }),

@@ -38,7 +38,7 @@ function rewardOf({ id, scores }: Trajectory, name: string): number {
 
 export const gdpoKind = defineAdvantage({
   kind: "gdpo",
-  formula: "Σ_k w_k · (reward k, group-relative / σ), divided by the batch's deviation: several rewards, normalised apart",
+  formula: "Σ_k w_k · (reward k, group-relative / σ), divided by the batch's deviation: several rewards, normalised separately",
   source: "arXiv:2601.05242",
   comparedWithin: "group",
   settings: {

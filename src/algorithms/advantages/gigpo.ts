@@ -100,7 +100,7 @@ function append(lists: Map<string, number[]>, key: string, value: number): void 
 
 export const gigpoKind = defineAdvantage({
   kind: "gigpo",
-  formula: "of the episode among its group + ω · of the step among the turns that answered to the same state",
+  formula: "of the episode among its group + ω · of the step among the turns that start from the same state",
   source: "arXiv:2505.10978",
   comparedWithin: "group",
   readsTurnRewards: true,

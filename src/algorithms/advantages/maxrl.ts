@@ -29,7 +29,7 @@ export function maxrlAdvantages(groups: readonly Group[]): Advantages {
 
 export const maxrlKind = defineAdvantage({
   kind: "maxrl",
-  formula: "(R − group's mean) / (group's mean + 1e-6): rare successes weigh like 1/p",
+  formula: "(R − group's mean) / (group's mean + 1e-6): rare successes are weighted like 1/p",
   source: "arXiv:2602.02710",
   comparedWithin: "group",
   settings: {},

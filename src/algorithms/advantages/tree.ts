@@ -142,7 +142,7 @@ export function forksOf(group: Group): { roots: Trajectory[]; forks: Map<Traject
 
 export const treeKind = defineAdvantage({
   kind: "tree",
-  formula: "of branches: at every fork the mean return of the leaves under the way on, minus its siblings', added along the path",
+  formula: "of branches: at every fork the mean return of the leaves below the path, minus its siblings', summed along the path",
   source: "ours",
   comparedWithin: "group",
   trainsSharedTurnsOnce: true,

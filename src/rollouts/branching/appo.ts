@@ -20,7 +20,7 @@ import { defineBranchRule, type ForkPoint, type PlayedAction } from "./rule-kind
  */
 export const appoRule = defineBranchRule({
   kind: "appo",
-  formula: "inside of actions of rollouts that have ended: behind the tokens with the highest Z(H)",
+  formula: "inside actions of finished rollouts: after the tokens with the highest Z(H)",
   source: "arXiv:2606.12384",
   settings: {},
   choose: (rollouts, points) =>
