@@ -16,7 +16,8 @@ import { creditByTeacher } from "./distillation.ts";
  */
 export const selfDistillationKind = defineAdvantage({
   kind: "self-distillation",
-  formula: "of each token, log π after a demonstration of the task − log π: the reverse KL to the policy that has seen it; no reward is used",
+  formula:
+    "of each token, log π after a demonstration of the task − log π: the reverse KL to the policy that has seen it; no reward is used",
   source: "arXiv:2601.19897",
   comparedWithin: "batch",
   readsDemonstrations: true,
