@@ -8,9 +8,9 @@ const named = (ending: string) => `{${folders}}/**/*${ending}`;
 const engines = "extensions/engines.ts";
 const common = { pool: "forks" as const, setupFiles: [engines], env: softwareVulkan() };
 
-/** What one file of tests would leave behind for the next, or find: modules, globals, timers, variables, engines or doors. */
+/** What one file of tests would leave behind for the next, or find: modules, globals, timers, variables, kinds or doors. */
 const replaces =
-  /\bvi\.(?:mock|doMock|hoisted|spyOn|stub\w+|useFakeTimers)\(|\bprocess\.env\b|\badd(?:Engines|Environments)\(|\bclocked-engine\b|\bdoorSheets\(/;
+  /\bvi\.(?:mock|doMock|hoisted|spyOn|stub\w+|useFakeTimers)\(|\bprocess\.env\b|\badd(?:Engines|Environments|Rewards)\(|\bclocked-engine\b|\bdoorSheets\(/;
 const alone = folders
   .filter((folder) => existsSync(folder))
   .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => join(folder, file)))
