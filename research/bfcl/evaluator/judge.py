@@ -67,6 +67,9 @@ def handle(op, request, state):
         return check(request)
     if op == "right":
         return right_calls(request["answer"], request["turns"], request["parameters"])
+    if op == "read":
+        name, arguments = read_call(request["text"], request["parameters"])
+        return {"name": name, "arguments": json.dumps(arguments)}
 
 
 serve(handle)
