@@ -43,6 +43,9 @@ function Trajectory({ run, route, view }: { readonly run: RunDetail; readonly ro
   };
   return (
     <>
+      <button type="button" class="skip" onClick={() => chat.current?.focus()}>
+        Skip to the conversation
+      </button>
       <div class="trajectory-head">
         <div>
           <h2 class="mono">{entry.id}</h2>

@@ -45,6 +45,7 @@ type OnBoard = Readonly<Record<"step" | "drawn" | "probabilities" | "logits", De
 
 /** A step of some rows over the slots of one size, ready to be made again. */
 interface Ready {
+  readonly entries: DeviceEntries;
   readonly binding: Binding;
   readonly up: Prepared;
   readonly down: Prepared;
@@ -109,6 +110,11 @@ export class DeviceDecoder {
     this.#ready.drop();
   }
 
+  /** Forgets the steps over slots that are given back. */
+  forget(entries: DeviceEntries): void {
+    this.#ready.drop((_, ready) => ready.entries === entries);
+  }
+
   async close(): Promise<void> {
     this.#dropAll();
     for (const range of this.#ranges.values()) range.dispose();
@@ -156,7 +162,7 @@ export class DeviceDecoder {
     const arrays = { step: new Float32Array(rows * taken), drawn: new Float32Array(rows * given) };
     const up = await this.#memory.writer(step, arrays.step);
     const down = await this.#memory.reader(views.drawn, arrays.drawn);
-    return { binding, up, down, ...arrays, views };
+    return { entries, binding, up, down, ...arrays, views };
   }
 
   /** 0, 1, … up to a capacity. */

@@ -119,7 +119,7 @@ export class DeviceSampling implements EntryMemory {
     const options = this.#options;
     const weights = await DeviceWeights.open(this.#config, await this.#placed(parameters), options.provider);
     const decoder = await DeviceDecoder.open(this.#config, weights, options);
-    const memory = await DeviceSlotMemory.open(this.#config, options.provider);
+    const memory = await DeviceSlotMemory.open(this.#config, options.provider, (entries) => decoder.forget(entries));
     const device = { weights, memory };
     const prompts = await SamplingGraph.open(this.#config, parameters, { ...options, device });
     return { weights, memory, prompts, decoder };

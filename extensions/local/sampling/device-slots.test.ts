@@ -11,9 +11,10 @@ const ofToken = 4 * 2 * 2 * 2 * 3;
 
 let memory: DeviceSlotMemory;
 let device: DeviceMemory;
+const moved: number[] = [];
 beforeAll(async () => {
   device = await DeviceMemory.of("cpu");
-  memory = await DeviceSlotMemory.open(shape, "cpu");
+  memory = await DeviceSlotMemory.open(shape, "cpu", ({ numbers }) => moved.push(numbers));
 });
 afterAll(() => memory.close());
 
@@ -90,9 +91,10 @@ test("slots hold what is appended, copied, taken and put, in the order asked for
   memory.rest();
 });
 
-test("slots and tokens grow and shrink in steps, and what they hold stays", async () => {
+test("slots and tokens grow and shrink in steps, what they hold stays, and each move is said", async () => {
   const slots = memory.newSlots();
   const sizes = () => [slots.slots, slots.capacity, slots.bytes / ofToken];
+  moved.length = 0;
   expect(sizes()).toEqual([0, 0, 0]);
   await append(slots, 0, 0, [1, 2]);
   expect(sizes()).toEqual([1, 64, 64]);
@@ -101,6 +103,7 @@ test("slots and tokens grow and shrink in steps, and what they hold stays", asyn
   await slots.reserve(2, 65);
   expect(sizes()).toEqual([4, 128, 512]);
   await slots.reserve(4, 128); // as there is
+  expect(moved).toEqual([64, 256].map((tokens) => tokens * 6));
   await slots.shrink(2); // half: that is not worth a copy
   expect(sizes()).toEqual([4, 128, 512]);
   await slots.shrink(1);

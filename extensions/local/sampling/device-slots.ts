@@ -18,16 +18,23 @@ export class DeviceSlotMemory implements EntryMemory {
   readonly shape: CacheShape;
   readonly copies: EntryCopies;
   readonly store: DeviceStore;
+  /** Called with slots that are given back, or move. */
+  readonly moved: (entries: DeviceEntries) => void;
   readonly #scratch = new Map<string, DeviceEntries>();
 
-  private constructor(shape: CacheShape, copies: EntryCopies) {
+  private constructor(shape: CacheShape, copies: EntryCopies, moved: (entries: DeviceEntries) => void) {
     this.shape = shape;
     this.copies = copies;
+    this.moved = moved;
     this.store = new DeviceStore(this);
   }
 
-  static async open(shape: CacheShape, provider: Provider): Promise<DeviceSlotMemory> {
-    return new DeviceSlotMemory(shape, await EntryCopies.open(provider, 2 * shape.layers));
+  static async open(
+    shape: CacheShape,
+    provider: Provider,
+    moved: (entries: DeviceEntries) => void = () => {},
+  ): Promise<DeviceSlotMemory> {
+    return new DeviceSlotMemory(shape, await EntryCopies.open(provider, 2 * shape.layers), moved);
   }
 
   newSlots(): DeviceSlots {
@@ -205,7 +212,10 @@ export class DeviceSlots implements SlotEntries {
   }
 
   #replace(entries: DeviceEntries | undefined, slots: number, capacity: number): void {
-    if (this.#entries !== undefined) this.#memory.copies.dispose(this.#entries);
+    if (this.#entries !== undefined) {
+      this.#memory.moved(this.#entries);
+      this.#memory.copies.dispose(this.#entries);
+    }
     [this.#entries, this.#slots, this.#capacity] = [entries, slots, capacity];
   }
 }

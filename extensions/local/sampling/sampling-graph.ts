@@ -244,8 +244,10 @@ export class SamplingGraph {
 
 /**
  * The mask of layers whose queries see no more than a window: cached tokens are stored in the order of their positions, and a new one's is given.
+ * @returns the same array where nothing is out of any window
  */
 function windowMask({ rows, chunk, cached, positions, mask }: StepInputs, window: number): Float32Array {
+  if (positions.every((position) => position < window)) return mask;
   const narrow = mask.slice();
   const width = cached + chunk;
   for (let line = 0; line < rows * chunk; line++) {

@@ -130,7 +130,7 @@ async function fetchWheel(wheel: CudaWheel, folder: string, onBytes: (bytes: num
     throw cause instanceof RetrogradeError ? cause : installationError(wheel, cause);
   } finally {
     clearInterval(watch);
-    rmSync(work, { recursive: true });
+    rmSync(work, { recursive: true, force: true });
   }
 }
 
