@@ -19,7 +19,6 @@ export const functions = {
   CreateEnv: [3, "void *(int level, const char *id, _Out_ void **env)"],
   CreateSessionFromArray: [8, "void *(void *env, const void *model, size_t bytes, void *options, _Out_ void **session)"],
   CreateSessionOptions: [10, "void *(_Out_ void **options)"],
-  EnableProfiling: [14, `void *(void *options, const ${pathUnit} *prefix)`],
   DisableMemPattern: [17, "void *(void *options)"],
   DisableCpuMemArena: [19, "void *(void *options)"],
   SetSessionLogSeverityLevel: [22, "void *(void *options, int level)"],

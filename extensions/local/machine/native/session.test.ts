@@ -106,21 +106,6 @@ test("CUDA's libraries are loaded first, and its options released whether they a
   expect(broken.since()).toEqual([...before, ...provider, ["ReleaseSessionOptions", 3n]]);
 });
 
-test("profiles are written one after another, and CUDA's runs not recorded meanwhile", async () => {
-  const { native, since } = fakeNative();
-  native.profiles = "/profiles";
-  const cuda = { executionProviders: [{ name: "cuda", enable_cuda_graph: "1" } as never] };
-  await native.InferenceSession.create(model, cuda);
-  await native.InferenceSession.create(model, {});
-  const named = (name: string, all: unknown[][]) => all.filter(([each]) => each === name);
-  const calls = since();
-  const names = named("EnableProfiling", calls).map(([, , name]) => String(name));
-  expect(names.map((name) => name.replace(/\d+/, "N"))).toEqual(["/profiles/N-cuda", "/profiles/N-cpu"]);
-  expect(new Set(names.map((name) => /\d+/.exec(name)?.[0])).size).toBe(2);
-  expect(named("UpdateCUDAProviderOptions", calls)[0]?.slice(2)).toEqual([["enable_cuda_graph"], ["0"], 1]);
-  expect(named("AppendProvider", calls)).toEqual([]);
-});
-
 test("external data is bytes", async () => {
   const { native } = fakeNative();
   const externalData = [{ path: "large", data: "a file's name" }] as never;

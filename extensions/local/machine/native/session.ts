@@ -240,8 +240,6 @@ export class Native implements Runtime<NativeSession> {
   readonly InferenceSession = {
     create: (model: Uint8Array, options: SessionOptions): Promise<NativeSession> => this.#create(model, options),
   };
-  /** A folder where each session that is made from now on writes what its nodes take, when it is closed. CUDA's are not recorded then. */
-  profiles: string | undefined;
   readonly #environment: Pointer;
   readonly #memories = new Map<string, Pointer>();
   readonly #loadCuda: () => Promise<void>;
@@ -274,12 +272,10 @@ export class Native implements Runtime<NativeSession> {
       library.call("SetIntraOpNumThreads", made, options.intraOpNumThreads ?? 0);
       library.call("SetInterOpNumThreads", made, 1);
       library.call("SetSessionLogSeverityLevel", made, 4);
-      if (this.profiles !== undefined) library.call("EnableProfiling", made, `${this.profiles}/${profiled++}-${provider}`);
       if (options.enableCpuMemArena === false) library.call("DisableCpuMemArena", made);
       if (options.enableMemPattern === false) library.call("DisableMemPattern", made);
       for (const [key, value] of entriesOf(options.extra)) library.call("AddSessionConfigEntry", made, key, value);
-      const recording = this.profiles === undefined ? {} : { enable_cuda_graph: "0" }; // a replay has no nodes to time
-      append(library, made, provider, typeof first === "string" ? {} : { ...first, name: undefined, ...recording });
+      append(library, made, provider, typeof first === "string" ? {} : { ...first, name: undefined });
       const kept = addExternal(library, made, options.externalData);
       const bytes = model.byteLength;
       const session = await library.makeAside("CreateSessionFromArray", this.#environment, model, bytes, made);
@@ -291,9 +287,6 @@ export class Native implements Runtime<NativeSession> {
     }
   }
 }
-
-/** Number of profiles, so that no two have one name. */
-let profiled = 0;
 
 const loadCuda = async () => (await import("../cuda/load.ts")).loadCuda();
 
