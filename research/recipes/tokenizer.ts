@@ -2,6 +2,7 @@
  * The tokenizer of a default model: a byte-level BPE made for one world, where almost every piece of text is one token.
  * It runs only when the model is made. The two files it writes are ordinary Hugging Face ones.
  */
+import { addedToken } from "../../extensions/local/model/gguf/tokenizer.ts";
 import { compileTemplate } from "../../src/chat/template.ts";
 import type { TokenizerFiles } from "../../src/chat/tokenizer.ts";
 import type { Message } from "../../src/core/messages.ts";
@@ -123,15 +124,7 @@ function tokenizerJson(vocabulary: readonly string[], merges: readonly (readonly
     version: "1.0",
     truncation: null,
     padding: null,
-    added_tokens: specialTokens.map((content, index) => ({
-      id: vocabulary.length + index,
-      content,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-      special: true,
-    })),
+    added_tokens: specialTokens.map((content, index) => addedToken(content, vocabulary.length + index, true)),
     normalizer: null,
     pre_tokenizer: {
       type: "Sequence",

@@ -1,5 +1,6 @@
 /** Writes a random model whose tokens are words, for a task of words alone: words-model.ts FOLDER, of SmolLM2-135M's shape, with as many words as it has tokens */
 import { fileURLToPath } from "node:url";
+import { addedToken } from "../../../extensions/local/model/gguf/tokenizer.ts";
 import type { ModelConfig } from "../../../extensions/local/model/model-config.ts";
 import { type Model, saveModel } from "../../../extensions/local/model/model-folder.ts";
 import { quickModel } from "../model.ts";
@@ -14,15 +15,7 @@ export function wordsModel(config: ModelConfig): Model {
     version: "1.0",
     truncation: null,
     padding: null,
-    added_tokens: specials.map((content) => ({
-      id: vocabulary.indexOf(content),
-      content,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-      special: true,
-    })),
+    added_tokens: specials.map((content) => addedToken(content, vocabulary.indexOf(content), true)),
     normalizer: null,
     pre_tokenizer: { type: "WhitespaceSplit" },
     post_processor: null,

@@ -53,7 +53,8 @@ export function chatTemplateKey(name: string): string {
   return name === "default" ? "tokenizer.chat_template" : `tokenizer.chat_template.${name}`;
 }
 
-function addedToken(content: string, id: number, special: boolean): Record<string, unknown> {
+/** A token beside the vocabulary, as tokenizer.json has it. */
+export function addedToken(content: string, id: number, special: boolean): Record<string, unknown> {
   return { id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special };
 }
 
