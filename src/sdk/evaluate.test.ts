@@ -1,45 +1,20 @@
 import "../../test/loopback.ts";
 import { existsSync, mkdtempSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { RunError } from "../core/errors.ts";
-import { defineEnvironment } from "../environments/define.ts";
 import type { UserConfig } from "../training/config/user-config.ts";
+import { echoEnvironment, serveEchoes } from "./echo-server.fixture.ts";
 import { compare, type EvaluationEvent, evaluate } from "./evaluate.ts";
 
 const scratch = mkdtempSync(join(tmpdir(), "retrograde-evaluate-"));
-const tasks = ["a", "b", "c"].map((prompt) => ({ prompt }));
-const sums = defineEnvironment({
-  name: "echo",
-  tasks: { train: tasks, test: tasks },
-  start: ({ prompt }) => ({ tools: [], reward: ({ answer }) => Number(answer === prompt) }),
-});
-
-/** Models of the server: one that repeats its prompt, one that says "a", one that is asked and says nothing. */
-const server = createServer(async (request, response) => {
-  const parts = await request.toArray().catch(() => undefined);
-  if (parts === undefined) return; // who asked has gone
-  const { model, messages } = JSON.parse(Buffer.concat(parts).toString());
-  if (model === "silent") return;
-  const content = model === "echo" ? messages.at(-1).content : "a";
-  response.end(JSON.stringify({ choices: [{ message: { content }, finish_reason: "stop" }] }));
-});
-let baseUrl = "";
-beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
-});
-afterAll(() => {
-  server.closeAllConnections();
-  server.close();
-});
+const sums = echoEnvironment(["a", "b", "c"]);
+const baseUrl = serveEchoes();
 
 const settings = (model: string, out: string, evaluation: object = {}): UserConfig => ({
   ...{ environment: sums, model, out: join(scratch, out) },
-  evaluation: { tasks: 3, k: 2, player: { baseUrl, retries: 0 }, ...evaluation },
+  evaluation: { tasks: 3, k: 2, player: { baseUrl: baseUrl(), retries: 0 }, ...evaluation },
 });
 
 test("an evaluation says what it plays, how far it is, and where it is kept", async () => {
@@ -51,7 +26,7 @@ test("an evaluation says what it plays, how far it is, and where it is kept", as
   });
   expect(folder).toBe(join(scratch, "first"));
   expect(events[0]).toEqual({
-    ...{ type: "started", folder, player: `says-a at ${baseUrl}`, environment: "echo", split: "test", tasks: 3 },
+    ...{ type: "started", folder, player: `says-a at ${baseUrl()}`, environment: "echo", split: "test", tasks: 3 },
   });
   const played = events.slice(1).map((event) => event.type === "played" && [event.done, event.total, event.tokens]);
   expect(played).toEqual([...[0, 1, 2, 3, 4, 5, 6].map((done) => [done, 6, 0]), ...[0, 1, 2, 3].map((done) => [done, 3, 0])]);
@@ -108,7 +83,11 @@ test("without a folder the evaluation has a new one, named by world and model; w
   process.chdir(mkdtempSync(join(tmpdir(), "retrograde-evaluate-")));
   try {
     const unnamed = (model: string) =>
-      evaluate({ ...settings(model, ""), out: undefined, evaluation: { tasks: 1, k: 1, greedy: false, player: { baseUrl } } });
+      evaluate({
+        ...settings(model, ""),
+        out: undefined,
+        evaluation: { tasks: 1, k: 1, greedy: false, player: { baseUrl: baseUrl() } },
+      });
     for (const [model, name] of [
       ["owner/says-a", "echo-says-a-1"],
       ["owner/says-a", "echo-says-a-2"],

@@ -2,20 +2,10 @@ import { expect, test } from "vitest";
 import type { Group, StopReason, Trajectory, Turn } from "../../core/trajectory.ts";
 import type { Task } from "../../environments/environment.ts";
 import { meanInterval } from "../../statistics/intervals.ts";
+import { turnOf as plainTurn } from "../turn.fixture.ts";
 import { behavioursOf, summarise } from "./summarise.ts";
 
-const turnOf = (index: number, more: Partial<Turn> = {}): Turn => ({
-  ...{
-    trajectory: "t",
-    turn: index,
-    context: [1],
-    action: [2, 3],
-    samplerLogprobs: [-1, -1],
-    entropies: [1, 2],
-    weightVersion: 4,
-  },
-  ...{ truncated: false, rewritten: false, toolCalls: 1, invalidToolCalls: 0, ...more },
-});
+const turnOf = (index: number, more: Partial<Turn> = {}) => plainTurn(index, { toolCalls: 1, ...more });
 const attempt = (reward: number, turns: number, more: Partial<Trajectory> = {}): Trajectory => ({
   ...{ id: "x", group: "g", task: "t", reward, scores: {}, stopReason: "done" as StopReason, messages: [] },
   turns: Array.from({ length: turns }, (_, i) => turnOf(i)),

@@ -1,19 +1,8 @@
 import { expect, test } from "vitest";
 import type { StopReason, Trajectory, Turn } from "../../core/trajectory.ts";
+import { turnOf } from "../turn.fixture.ts";
 import { rolloutMetrics } from "./rollout-metrics.ts";
 
-const turn = (index: number, more: Partial<Turn> = {}): Turn => ({
-  ...{
-    trajectory: "t",
-    turn: index,
-    context: [1],
-    action: [2, 3],
-    samplerLogprobs: [-1, -1],
-    entropies: [1, 2],
-    weightVersion: 4,
-  },
-  ...{ truncated: false, rewritten: false, toolCalls: 0, invalidToolCalls: 0, ...more },
-});
 const episode = (id: string, reward: number, turns: readonly Turn[], more: Partial<Trajectory> = {}): Trajectory => ({
   ...{ id, group: "g", task: "t", turns, reward, scores: {}, stopReason: "done" as StopReason, messages: [], ...more },
 });
@@ -31,13 +20,13 @@ const failures = (...kinds: readonly ("error" | "timeout" | "invalid" | "lost")[
   kinds.map((kind, i) => ({ tool: i === 0 ? "find" : "open", kind }));
 
 test("a step's metrics: means over episodes, counts to which shared turns contribute once, no score where an error ended", () => {
-  const first = turn(0, { toolCalls: 2, toolFailures: failures("error", "timeout", "error", "lost", "invalid") });
+  const first = turnOf(0, { toolCalls: 2, toolFailures: failures("error", "timeout", "error", "lost", "invalid") });
   const groups = [
     {
       id: "g",
       trajectories: [
-        episode("a", 1, [first, turn(1, { truncated: true, invalidToolCalls: 3 })], { scores: { b: 2, a: 1 } }),
-        episode("b", 0.5, [first, turn(1, { rewritten: true, weightVersion: 3, action: [1], entropies: [6] })], {
+        episode("a", 1, [first, turnOf(1, { truncated: true, invalidToolCalls: 3 })], { scores: { b: 2, a: 1 } }),
+        episode("b", 0.5, [first, turnOf(1, { rewritten: true, weightVersion: 3, action: [1], entropies: [6] })], {
           ...{ branch: { from: "a", turn: 1 }, scores: { a: 3 }, stopReason: "max-turns" },
         }),
       ],
@@ -63,7 +52,7 @@ test("what nothing was measured of is null; an agent's own errors are counted wh
     ...{ ...none, episodes: 0, turns: null, actionTokens: null, entropy: null, ...counts, weightVersion: 0, staleTurns: 0 },
     ...noEnds,
   });
-  const failed = episode("a", 0, [turn(0)], { stopReason: "agent-error", error: "no JSON" });
+  const failed = episode("a", 0, [turnOf(0)], { stopReason: "agent-error", error: "no JSON" });
   const { success, ...metrics } = rolloutMetrics([{ id: "g", trajectories: [failed] }], 4);
   expect([success, metrics["stop/agent-error"], metrics.reward]).toEqual([0, 1, 0]);
   expect(rolloutMetrics([{ id: "g", trajectories: [{ ...failed, stopReason: "cancelled" }] }], 4)).toMatchObject(none);
