@@ -22,9 +22,10 @@ function project(ends: Readonly<Record<string, "passed" | "failed" | "timed out"
   const runs: unknown[][] = [];
   const run = {
     vitest: async (_: string, args: readonly string[], seconds: number) => {
-      expect(readFileSync(path, "utf8")).toBe("const a = false;\n");
-      runs.push([args, seconds]);
-      return { status: ends[args[3] ?? ""] ?? "passed", output: "" } as const;
+      const isSound = readFileSync(path, "utf8") === source;
+      runs.push(isSound ? ["sound", args] : [args, seconds]);
+      const status = ends[`${isSound ? "sound " : ""}${args[3]}`] ?? "passed";
+      return { status, output: "no" } as const;
     },
     types: async () => {
       runs.push(["types"]);
@@ -44,22 +45,39 @@ test("an open mutant is tried by the tests beside it, then by the others, then b
   const { sandbox, path, runs, run } = project({});
   expect(await judge(sandbox, mutant, { status: "open", covering: [far, near] }, 60, run)).toEqual(result("survived", 2));
   expect(runs).toEqual([
-    [["--bail=1", "-t", "^(?:near \\(a\\))$", near.file], 35],
-    [["--bail=1", "-t", "^(?:far)$", far.file], 40],
+    [["--bail=1", "-t", "^(?:near \\(a\\))$", near.file], 38],
+    [["--bail=1", "-t", "^(?:far)$", far.file], 43],
     ["types"],
   ]);
   expect(readFileSync(path, "utf8")).toBe(source);
 });
 
 test.each([
-  ["killed", { [near.file]: "failed" }, 1],
-  ["timed out", { [near.file]: "timed out" }, 1],
-  ["killed", { [far.file]: "failed" }, 2],
+  ["killed", { [near.file]: "failed" }, 2],
+  ["timed out", { [near.file]: "timed out" }, 2],
+  ["killed", { [far.file]: "failed" }, 3],
 ] as const)("%s, by %j", async (status, ends, tried) => {
   const { sandbox, path, runs, run } = project(ends);
   expect(await judge(sandbox, mutant, { status: "open", covering: [near, far] }, 60, run)).toEqual(result(status, 2));
   expect(runs).toHaveLength(tried);
+  expect(runs.at(-1)?.[0]).toBe("sound");
   expect(readFileSync(path, "utf8")).toBe(source);
+});
+
+test("tests that fail without the mutant, too, judge nothing", async () => {
+  const { sandbox, path, run } = project({ [near.file]: "failed", [`sound ${near.file}`]: "failed" });
+  await expect(judge(sandbox, mutant, { status: "open", covering: [near] }, 60, run)).rejects.toThrow(
+    `Tests fail without ${key}, too:\nno`,
+  );
+  expect(readFileSync(path, "utf8")).toBe(source);
+});
+
+test("names too long for one command are run in several", async () => {
+  const { sandbox, runs, run } = project({});
+  const covering = ["a", "b", "c"].map((name) => ({ ...far, name: name.repeat(60_000) }));
+  covering.push({ ...far, name: "d" });
+  expect(await judge(sandbox, mutant, { status: "open", covering }, 60, run)).toEqual(result("survived", 4));
+  expect(runs.slice(0, -1).map(([args]) => (args as string[])[2]?.length)).toEqual([60_006, 60_006, 60_008]);
 });
 
 test("what the budget leaves out is counted; the shortest test always runs", async () => {

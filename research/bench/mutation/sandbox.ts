@@ -49,7 +49,7 @@ export function runVitest(
     const command = ["-c", `ulimit -t ${Math.ceil(cpuSeconds)}; exec "$@"`, "bash", process.execPath, vitest, "run"];
     const child = spawn("bash", [...command, "--maxWorkers=1", ...args], {
       cwd: sandbox,
-      env: { ...process.env, ...env, NO_COLOR: "1" },
+      env: { ...process.env, ...env, NO_COLOR: "1", UNIT_TEST_SECONDS: "600" },
       detached: true,
       stdio: ["ignore", "pipe", "pipe"],
     });
