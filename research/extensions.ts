@@ -7,15 +7,12 @@ import { deepResearchSettingsSchema } from "./benchmarks/settings.ts";
 import { type BenchmarkName, benchmarks } from "./benchmarks/table.ts";
 import { bfclEnvironment } from "./bfcl/bfcl.ts";
 import { bfclSettingsSchema } from "./bfcl/settings.ts";
-import { officeUserEnvironment } from "./office-user/office-user.ts";
-import { officeUserSettingsSchema } from "./office-user/settings.ts";
 
 /** Nothing of ours is around it: AppWorld's server guards what the code may import, and is no sandbox. */
 const appworldAct = { kind: "runs", what: "the model's Python code in AppWorld's server, which is no sandbox" } as const;
 
 /** Environments of research alone: `npm run research -- train --env NAME`. */
 export const researchExtensions: readonly Extension[] = [
-  { environments: { "office-user": { create: officeUserEnvironment, settings: officeUserSettingsSchema } } },
   { environments: { bfcl: { create: bfclEnvironment, settings: bfclSettingsSchema } } },
   { environments: { appworld: { create: appworldEnvironment, settings: appworldSettingsSchema, acts: [appworldAct] } } },
   {

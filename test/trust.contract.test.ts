@@ -136,12 +136,6 @@ const examples = (): Example[] => [
       settings: { tasks: { train: path }, tokenizer: "x", listen: "0.0.0.0" },
     },
   },
-  {
-    environment: {
-      name: "office-user",
-      settings: { user: { kind: "endpoint", model: "m", baseUrl: at, apiKeyEnv: "MY_CLOUD_TOKEN", answers: path } },
-    },
-  },
   { engine: { kind: "local", lora: { from: path } } },
   { engine: { kind: "tinker", url: at, model: "m" } },
   { algorithm: { kind: "sft", data: path } },
