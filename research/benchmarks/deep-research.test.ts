@@ -142,7 +142,7 @@ test("the evaluation asks a model that stops without a closing tag to go on, thr
 });
 
 test("answers of mathematics can be held to be the same formula; questions say what they are, or the settings do", async () => {
-  const math = file("math.jsonl", `${JSON.stringify({ problem: "Half?", answer: "\\frac{1}{2}" })}\n`);
+  const math = file("math.jsonl", `${JSON.stringify({ problem: "Half?", answer: ["7", "\\frac{1}{2}"] })}\n`);
   const half = answer.replace("842", "1/2");
   const rewardOf = async (change: object) =>
     (await played(deepResearchEnvironment({ ...settings, data: { train: math }, ...change }), half)).reward;

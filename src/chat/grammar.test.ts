@@ -169,3 +169,13 @@ test("a token that the mask does not allow is refused, and a mask that begins ag
   expect(mask?.allows(brace ?? -1)).toBe(true);
   mask?.close();
 });
+
+test("control tokens belong to no text that a form describes", async () => {
+  const { tokenizer } = chat;
+  const mask = await grammars.mask({ form: "json" });
+  for (const token of tokenizer.encode('{"')) mask?.accept(token);
+  const control = tokenizer.addedTokens.filter(({ special }) => special).map(({ text }) => tokenizer.idOf(text) ?? -1);
+  expect(control.length).toBeGreaterThan(1);
+  expect(control.filter((id) => mask?.allows(id))).toEqual([]);
+  mask?.close();
+});

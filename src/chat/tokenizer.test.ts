@@ -98,6 +98,20 @@ test.each([
   );
 });
 
+test.each([
+  [true, [0, 0, 1, 2]], // ½ ½ 3 ٣
+  [false, [3, 4]], // ½½ 3٣
+])("digits are all that Unicode calls numbers, as in Rust; apart: %s", (apart, ids) => {
+  const vocab = { "½": 0, "3": 1, "٣": 2, "½½": 3, "3٣": 4 };
+  const model = { type: "BPE", vocab, merges: ["½ ½", "3 ٣"] };
+  const pre_tokenizer = { type: "Digits", individual_digits: apart };
+  const tokenizer = makeTokenizer({
+    tokenizer: { ...tokenizerJson, added_tokens: [{ ...added_tokens[0], id: 5, content: "<end>" }], pre_tokenizer, model },
+    config: { eos_token: "<end>" },
+  });
+  expect(tokenizer.encode("½½3٣")).toEqual(ids);
+});
+
 test("a tokenizer of another layout encodes too", () => {
   const tokenizer = makeTokenizer({
     tokenizer: { ...tokenizerJson, pre_tokenizer: { type: "ByteLevel", add_prefix_space: false, use_regex: true } },
