@@ -7,8 +7,8 @@ A task's guesses are the answers of a player who knows the form alone. `answers`
 them and its own answer.
 """
 
-import itertools
 import json
+import random
 import sys
 
 import reasoning_gym
@@ -20,8 +20,12 @@ def openers(entry):
 
 
 def orders(entry):
-    """The words of the answer in any order."""
-    return [", ".join(words) for words in itertools.permutations(entry["answer"].split(", "))]
+    """The words of the answer in the orders that 16 draws give."""
+    words, found = entry["answer"].split(", "), set()
+    for _ in range(16):
+        draws.shuffle(words)
+        found.add(", ".join(words))
+    return sorted(found)
 
 
 # Settings easier than the package's own, and whose guesses show the form.
@@ -31,8 +35,13 @@ families = {
 }
 
 config, guess = families[sys.argv[1]]
-for line in sys.stdin:
-    dataset = reasoning_gym.create_dataset(sys.argv[1], size=1, seed=int(line), **config)
+seeds = [int(line) for line in sys.stdin]
+# The published runs drew these numbers before, for players whose guesses are not shown.
+draws = random.Random(0)
+for _ in seeds:
+    draws.sample(range(64), 16)
+for seed in seeds:
+    dataset = reasoning_gym.create_dataset(sys.argv[1], size=1, seed=seed, **config)
     entry = dataset[0]
     guesses = guess(entry)
     texts = dict.fromkeys([entry["answer"], *guesses])
