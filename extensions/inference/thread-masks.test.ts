@@ -206,3 +206,25 @@ test("a mask whose thread was given up has no answer", async () => {
   expect(() => one.next()).toThrow("no answer");
   expect(started[0].thread.asked.filter((asked) => (asked as MaskQuestion).ask === "next")).toEqual([]);
 });
+
+test("a late notification of the answer before is not taken for the next answer", async () => {
+  let words: Int32Array = new Int32Array();
+  const { made } = inProcess((settings) => {
+    const answer = sound(settings);
+    words = settings.words;
+    return (question: MaskQuestion) => (question.ask === "allows" ? undefined : answer(question));
+  });
+  const one = await mask(formOf("a"), made);
+  const wait = vi.spyOn(Atomics, "wait").mockReturnValueOnce("ok");
+  wait.mockImplementation(() => {
+    words.set([1, 1, 1]);
+    return "ok";
+  });
+  try {
+    expect(one.allows(1)).toBe(true);
+    expect(wait).toHaveBeenCalledTimes(2);
+  } finally {
+    wait.mockRestore();
+  }
+  one.close();
+});

@@ -143,7 +143,7 @@ test("renderings take their time of the one that they are given, and leave the r
   const time = { all: 500, left: 5 };
   const spin = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
   expect(() => withinTemplateTime(time, () => render(spin))).toThrow(ModelError);
-  expect(time.left).toBeLessThan(0);
+  expect(time.left).toBeLessThan(1); // two clocks
   expect(() => withinTemplateTime({ all: 500, left: -10 }, () => render(spin))).toThrow(/no end within 500 ms/);
   const long = { all: 60_000, left: 60_000 };
   expect(withinTemplateTime(long, () => render("a"))).toBe("a");
