@@ -118,13 +118,10 @@ export class ThreadMasks implements Pick<Grammars, "mask"> {
     const { thread, words } = place;
     const answer = (question: MaskQuestion): Int32Array => {
       Atomics.store(words, 0, 0);
-      if (place.gone === undefined) {
-        thread.postMessage(question);
-        // A thread that was interrupted before its notification wakes the wait for the next answer, too.
-        let woken: string | undefined;
-        while (woken !== "timed-out" && Atomics.load(words, 0) === 0) woken = Atomics.wait(words, 0, 0, answerMs);
-        if (woken === "timed-out") this.#drop(place);
-      }
+      if (place.gone === undefined) thread.postMessage(question);
+      // A thread that was interrupted before its notification wakes the wait for the next answer, too.
+      while (place.gone === undefined && Atomics.load(words, 0) === 0)
+        if (Atomics.wait(words, 0, 0, answerMs) === "timed-out") this.#drop(place);
       if (Atomics.load(words, 0) !== 1)
         throw new ModelError("grammar", "no answer", { expected: "a token that its mask allows" });
       return words.slice(headWords, headWords + present(words[1], "a count"));

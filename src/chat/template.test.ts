@@ -140,10 +140,10 @@ test("a range, a template and a time have bounds", () => {
 });
 
 test("renderings take their time of the one that they are given, and leave the rest", () => {
-  const time = { all: 500, left: 5 };
+  const time = { all: 500, left: 4.01 }; // 5 ms of a clock that may be a part of one early
   const spin = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}";
   expect(() => withinTemplateTime(time, () => render(spin))).toThrow(ModelError);
-  expect(time.left).toBeLessThan(1); // two clocks
+  expect(time.left).toBeLessThan(0);
   expect(() => withinTemplateTime({ all: 500, left: -10 }, () => render(spin))).toThrow(/no end within 500 ms/);
   const long = { all: 60_000, left: 60_000 };
   expect(withinTemplateTime(long, () => render("a"))).toBe("a");
